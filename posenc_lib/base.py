@@ -1,0 +1,166 @@
+"""The three sockets where a position can enter a Transformer, and the argument checks every method shares.
+
+Shapes, in one notation everywhere: B batch, H heads, T positions (Tq of queries, Tk of keys), D model width,
+Dh head width. Positions are integer or floating tensors, (T,) or, for packed or padded batches, (B, T).
+"""
+
+import math
+import operator
+from collections.abc import Collection
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["PositionEncoding"]
+
+FLOAT_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+class PositionEncoding(nn.Module):
+    """One plug for three sockets. Each default changes nothing; a method overrides the socket it uses."""
+
+    def add(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Add position to embeddings, once, before the first layer: x (B, T, D), positions (T,) or (B, T)."""
+        return x
+
+    def rotate(self, q: Tensor, k: Tensor, q_positions: Tensor, k_positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Turn q (B, H, Tq, Dh) and k (B, H, Tk, Dh) by their positions, in every layer, before the score."""
+        return q, k
+
+    def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor | None:
+        """What to add to the scaled scores, in every layer: (H, Tq, Tk), or (B, H, Tq, Tk) for batched positions."""
+        return None
+
+
+def values_are_readable(tensor: Tensor) -> bool:
+    """Whether a check may look at values: not while torch.compile traces, and not on the meta device."""
+    return not torch.compiler.is_compiling() and tensor.device.type != "meta"
+
+
+def float64_device(device: torch.device) -> torch.device:
+    """The device itself, or the CPU where it has no float64 (Apple's mps): tables are made there and moved."""
+    return torch.device("cpu") if device.type == "mps" else device
+
+
+def check_integer(name: str, value: int, *, minimum: int = 1) -> int:
+    """The value as an int; TypeError if it is no integer, ValueError if it is below the minimum."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an integer >= {minimum}, got {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:  # a floating or multi-element tensor has __index__ but refuses
+        raise TypeError(f"{name} must be an integer >= {minimum}, got {value!r}") from None
+    if number < minimum:
+        raise ValueError(f"{name} must be an integer >= {minimum}, got {number}")
+    return number
+
+
+def check_even(name: str, value: int, *, minimum: int = 2) -> int:
+    """The value as an even int: dimensions that are turned or paired come in twos."""
+    number = check_integer(name, value, minimum=minimum)
+    if number % 2:
+        raise ValueError(f"{name} must be even (dimensions come in pairs), got {number}")
+    return number
+
+
+def check_number(name: str, value: float, *, above: float | None = None) -> float:
+    """The value as a finite float, above a bound if one is given."""
+    accepted = "a finite number" + ("" if above is None else f" > {above:g}")
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name} must be {accepted}, got {value!r}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError, RuntimeError):  # arrays and tensors of several elements
+        raise TypeError(f"{name} must be {accepted}, got {value!r}") from None
+    except OverflowError:
+        raise ValueError(f"{name} must be {accepted}, got an integer too large for a float") from None
+    if not math.isfinite(number) or (above is not None and number <= above):
+        raise ValueError(f"{name} must be {accepted}, got {value!r}")
+    return number
+
+
+def check_choice(name: str, value: str, choices: Collection[str]) -> str:
+    """The value, if it is one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        accepted = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {accepted}, got {value!r}")
+    return value
+
+
+def check_floating(name: str, tensor: Tensor, *, ndim: int | None = None, shape: str = "") -> Tensor:
+    """The tensor, if it is a real floating one with `ndim` dimensions (`shape` describes them in the message)."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name} must be a floating tensor {shape}".rstrip() + f", got {type(tensor).__name__}")
+    check_float_dtype(f"{name}'s dtype", tensor.dtype)
+    if ndim is not None and tensor.ndim != ndim:
+        raise ValueError(f"{name} must have shape {shape}, got {tuple(tensor.shape)}")
+    return tensor
+
+
+def check_float_dtype(name: str, dtype: torch.dtype) -> torch.dtype:
+    """The dtype, if it is one of the four real floating ones that arithmetic is defined for."""
+    if dtype not in FLOAT_DTYPES:
+        accepted = ", ".join(str(accepted).removeprefix("torch.") for accepted in FLOAT_DTYPES)
+        raise TypeError(f"{name} must be a floating torch.dtype ({accepted}), got {dtype!r}")
+    return dtype
+
+
+def check_same_device(**tensors: Tensor) -> None:
+    """ValueError naming both tensors and both devices if they do not all lie on one."""
+    (first, reference), *others = tensors.items()
+    for name, tensor in others:
+        if tensor.device != reference.device:
+            raise ValueError(
+                f"{name} is on {tensor.device} but {first} is on {reference.device}; they must share one device"
+            )
+
+
+def check_positions(name: str, positions: Tensor, *, batched: bool = True) -> Tensor:
+    """Positions in a dtype that holds differences: int64, float32 or float64.
+
+    Args:
+        name: what the message calls them.
+        positions: integer or floating tensor, (T,) or (B, T); any shape with at least one dimension if not `batched`.
+        batched: whether the shape must be one of those two.
+
+    Raises:
+        TypeError: not a tensor, or boolean or complex.
+        ValueError: another shape, or a position that is not finite.
+    """
+    if not isinstance(positions, Tensor):
+        raise TypeError(f"{name} must be an integer or floating tensor, got {type(positions).__name__}")
+    if positions.dtype == torch.bool or positions.is_complex():
+        raise TypeError(f"{name} must be an integer or floating tensor, got dtype {positions.dtype}")
+    if batched and positions.ndim not in (1, 2):
+        raise ValueError(f"{name} must have shape (T,) or (B, T), got {tuple(positions.shape)}")
+    if not positions.is_floating_point():
+        return positions.long()  # narrow and unsigned integers would wrap when subtracted
+    if values_are_readable(positions) and not torch.isfinite(positions).all():
+        raise ValueError(f"{name} must be finite, got {positions[~torch.isfinite(positions)][0].item()}")
+    return positions if positions.dtype == torch.float64 else positions.float()
+
+
+def check_positions_fit(name: str, positions: Tensor, x: Tensor, x_name: str) -> Tensor:
+    """Positions that count x's tokens: (T,) or (B, T) for x (B, ..., T, width), on x's device."""
+    positions = check_positions(name, positions)
+    batch, length = x.shape[0], x.shape[-2]
+    if tuple(positions.shape) not in ((length,), (batch, length)):
+        raise ValueError(
+            f"{name} must have shape ({length},) or ({batch}, {length}) to fit {x_name} {tuple(x.shape)}, "
+            f"got {tuple(positions.shape)}"
+        )
+    check_same_device(**{x_name: x, name: positions})
+    return positions
+
+
+def relative_positions(q_positions: Tensor, k_positions: Tensor) -> Tensor:
+    """Key position minus query position, (Tq, Tk), or (B, Tq, Tk) when either comes as (B, T)."""
+    q_positions = check_positions("q_positions", q_positions)
+    k_positions = check_positions("k_positions", k_positions)
+    check_same_device(q_positions=q_positions, k_positions=k_positions)
+    if q_positions.ndim == k_positions.ndim == 2 and q_positions.shape[0] != k_positions.shape[0]:
+        raise ValueError(
+            f"k_positions must have the batch of q_positions, got {tuple(k_positions.shape)} "
+            f"for {tuple(q_positions.shape)}"
+        )
+    return k_positions[..., None, :] - q_positions[..., :, None]
