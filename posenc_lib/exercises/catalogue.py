@@ -1,0 +1,35 @@
+"""Every exercise and quiz, gathered from the files lesson_NN.py.
+
+Each holds EXERCISES, a tuple of Exercise, and QUIZ, a tuple of Question; either may be empty. Nothing else lists them.
+"""
+
+import difflib
+import importlib
+import os
+import pkgutil
+from collections.abc import Mapping
+from typing import TypeVar
+
+from posenc_lib.base import check_choice
+from posenc_lib.exercises.exercise import Exercise, Question
+
+Entry = TypeVar("Entry")
+
+
+def look_up(entries: Mapping[str, Entry], id: str) -> Entry:
+    """The entry of that id; ValueError that names the id, the accepted ones and the closest of them."""
+    try:
+        return entries[check_choice("id", id, entries)]
+    except ValueError as error:
+        close = difflib.get_close_matches(str(id), entries, n=1)
+        suggestion = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"{error}{suggestion}") from None
+
+
+lessons = {
+    name.removeprefix("lesson_"): importlib.import_module(f"{__package__}.{name}")
+    for name in sorted(module.name for module in pkgutil.iter_modules([os.path.dirname(__file__)]))
+    if name.startswith("lesson_")
+}
+exercises: dict[str, Exercise] = {exercise.id: exercise for lesson in lessons.values() for exercise in lesson.EXERCISES}
+quizzes: dict[str, tuple[Question, ...]] = {id: lesson.QUIZ for id, lesson in lessons.items() if lesson.QUIZ}

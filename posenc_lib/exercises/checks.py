@@ -1,0 +1,97 @@
+"""Check an answer, show a hint, show what is done."""
+
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+from posenc_lib.exercises import catalogue, progress_file
+from posenc_lib.exercises.exercise import WrongAnswer
+from posenc_lib.exercises.on_screen import wrapped
+
+__all__ = ["Feedback", "check", "hint", "progress"]
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What came of an answer. As a cell's last expression it shows nothing: `check` has printed the message."""
+
+    passed: bool
+    message: str
+    misconception: str | None = None
+    """The id of the known misconception, or of what keeps the answer from being read; None if passed or not tried."""
+
+    def _ipython_display_(self) -> None:
+        """Show nothing."""
+
+
+def check(id: str, answer: Any) -> Feedback:
+    """Check an answer, print what came of it and remember it; `...` counts as not tried yet.
+
+    Args:
+        id: one of EXERCISES.
+        answer: anything; what cannot be an answer is said to be none, never raised.
+
+    Raises:
+        ValueError: no exercise has that id.
+    """
+    exercise = catalogue.look_up(catalogue.exercises, id)
+    if answer is ...:
+        feedback = Feedback(False, f"{id}: not tried yet")
+        print(feedback.message)
+        return feedback
+    try:
+        exercise.check(answer)
+        feedback = Feedback(True, wrapped(f"{id}: right. {exercise.solved}"))
+    except WrongAnswer as wrong:
+        feedback = Feedback(False, wrapped(f"{id}: not yet. {wrong.message}"), wrong.misconception)
+    except (Exception, SystemExit) as error:
+        reason = traceback.format_exception_only(error)[-1].strip()
+        feedback = Feedback(False, wrapped(f"{id}: not yet. Your answer raised {reason}"), "raises")
+
+    def record(state: progress_file.State) -> None:
+        state["attempts"][id] = state["attempts"].get(id, 0) + 1
+        if feedback.passed:
+            state["solved"][id] = True
+
+    print(feedback.message)
+    progress_file.update(record)
+    return feedback
+
+
+def hint(id: str) -> None:
+    """Print the exercise's next hint; after the last, say so and print them all again.
+
+    Raises:
+        ValueError: no exercise has that id.
+    """
+    hints = catalogue.look_up(catalogue.exercises, id).hints
+
+    def count(state: progress_file.State) -> None:
+        state["hints"][id] = min(state["hints"].get(id, 0) + 1, len(hints) + 1)
+
+    number = progress_file.update(count)["hints"][id]
+    if number <= len(hints):
+        print(wrapped(f"{id}, hint {number} of {len(hints)}: {hints[number - 1]}"))
+        return
+    print(f"{id}: there are no more hints. All of them again:")
+    for number, text in enumerate(hints, start=1):
+        print(wrapped(f"{number}. {text}"))
+
+
+def progress() -> None:
+    """Print the exercises solved, tried and left by lesson, the quiz answers and the predictions made."""
+    state = progress_file.read()
+    lessons: dict[str, list[str]] = {}
+    for exercise in catalogue.exercises.values():
+        lessons.setdefault(exercise.lesson, []).append(exercise.id)
+    print("exercises   solved  tried  left")
+    for lesson, ids in lessons.items():
+        solved = sum(id in state["solved"] for id in ids)
+        tried = sum(id in state["attempts"] and id not in state["solved"] for id in ids)
+        print(f"lesson {lesson}   {solved:6}  {tried:5}  {len(ids) - solved - tried:4}")
+    for id, questions in catalogue.quizzes.items():
+        answers = {question.right: state["quiz_answers"].get(f"{id}/{question.id}") for question in questions}
+        answered = sum(answer is not None for answer in answers.values())
+        right = sum(answer == expected for expected, answer in answers.items())
+        print(f"quiz {id}     {answered} of {len(questions)} answered, {right} right")
+    print(f"predictions made: {len(state['predictions'])}")

@@ -1,0 +1,87 @@
+"""A lesson's closing quiz: choose, then check, as often as you like."""
+
+import ipywidgets
+
+from posenc_lib.exercises import catalogue, progress_file
+from posenc_lib.exercises.on_screen import (
+    OnScreen,
+    column,
+    listed,
+    radio_buttons,
+    show_text,
+    submit_button,
+    text_widget,
+)
+
+__all__ = ["Quiz", "quiz"]
+
+
+class Quiz(OnScreen):
+    """The questions of one quiz, with the answers given last time.
+
+    Attributes:
+        controls: question id → RadioButtons.
+        button: checks what is chosen.
+    """
+
+    def __init__(self, id: str) -> None:
+        self._id = id
+        self._questions = catalogue.look_up(catalogue.quizzes, id)
+        answers = progress_file.read()["quiz_answers"]
+        self.controls: dict[str, ipywidgets.RadioButtons] = {}
+        self._verdicts: dict[str, ipywidgets.HTML] = {}
+        parts: list[ipywidgets.Widget] = []
+        for number, question in enumerate(self._questions, start=1):
+            answer = answers.get(f"{id}/{question.id}")
+            control = radio_buttons(question.choices, answer if answer in question.choices else None)
+            self.controls[question.id] = control
+            self._verdicts[question.id] = text_widget()
+            parts += [
+                text_widget(f"{number}. {question.text}", margin="0.8em 0 0"),
+                control,
+                self._verdicts[question.id],
+            ]
+        self.button = submit_button("Check")
+        self.button.on_click(self._on_check)
+        self._summary = text_widget()
+        self.box = column("posenc-quiz", [*parts, self.button, self._summary])
+        if any(control.value is not None for control in self.controls.values()):
+            self._show_verdicts()
+
+    def describe(self) -> str:
+        """The questions and their choices."""
+        return "\n".join(
+            f"{number}. {question.text}\n{listed(question.choices)}"
+            for number, question in enumerate(self._questions, start=1)
+        )
+
+    def _on_check(self, _: ipywidgets.Button) -> None:
+        answers = {
+            f"{self._id}/{name}": control.value for name, control in self.controls.items() if control.value is not None
+        }
+        progress_file.update(lambda state: state["quiz_answers"].update(answers))
+        self._show_verdicts()
+
+    def _show_verdicts(self) -> None:
+        right = 0
+        for question in self._questions:
+            answer = self.controls[question.id].value
+            if answer is None:
+                show_text(self._verdicts[question.id], "Choose an answer first.")
+                continue
+            right += answer == question.right
+            verdict = "Right." if answer == question.right else "Not so."
+            show_text(self._verdicts[question.id], verdict, question.explanation)
+        show_text(self._summary, f"{right} of {len(self._questions)} right.")
+
+
+def quiz(id: str) -> Quiz:
+    """A lesson's quiz, the last expression of a cell.
+
+    Args:
+        id: the lesson's two digits, "04".
+
+    Raises:
+        ValueError: no quiz has that id.
+    """
+    return Quiz(id)
