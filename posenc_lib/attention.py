@@ -60,7 +60,7 @@ def attention(
         TypeError: q, k, v or bias is not floating, or their dtypes differ; mask is not boolean.
         ValueError: a shape or device does not fit; causal, or no q_positions, with more queries than keys.
     """
-    _check_qkv(q, k, v)
+    check_qkv(q, k, v)
     n_queries, width = q.shape[-2:]
     n_keys = k.shape[-2]
     if causal and n_queries > n_keys:
@@ -89,11 +89,12 @@ def attention(
     weights = scores.softmax(dim=-1)
     if allowed is not None:
         weights = weights.masked_fill(~allowed, 0)  # a row of −inf alone has no softmax
-    out = (weights @ v.to(dtype)).to(v.dtype)
+    out = (weights @ v.to(weights.dtype)).to(v.dtype)  # a float64 bias makes the weights float64
     return (out, weights) if return_weights else out
 
 
-def _check_qkv(q: Tensor, k: Tensor, v: Tensor) -> None:
+def check_qkv(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Queries, keys and values that fit together; TypeError or ValueError naming the one that does not."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         check_floating(name, tensor, ndim=4, shape="(B, H, T, Dh)")
         if tensor.dtype != q.dtype:

@@ -44,12 +44,15 @@ def float64_device(device: torch.device) -> torch.device:
 
 def check_integer(name: str, value: int, *, minimum: int = 1) -> int:
     """The value as an int; TypeError if it is no integer, ValueError if it is below the minimum."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, bool):
         raise TypeError(f"{name} must be an integer >= {minimum}, got {value!r}")
-    try:
-        number = operator.index(value)
-    except TypeError:  # a floating or multi-element tensor has __index__ but refuses
-        raise TypeError(f"{name} must be an integer >= {minimum}, got {value!r}") from None
+    if isinstance(value, int):  # asked first: torch.compile traces this for a length that varies, not operator.index
+        number = value
+    else:
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise TypeError(f"{name} must be an integer >= {minimum}, got {value!r}") from None
     if number < minimum:
         raise ValueError(f"{name} must be an integer >= {minimum}, got {number}")
     return number
@@ -69,7 +72,7 @@ def check_number(name: str, value: float, *, above: float | None = None) -> floa
     if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} must be {accepted}, got {value!r}")
     try:
-        number = float(value)
+        number = float(value.detach() if isinstance(value, Tensor) else value)
     except (TypeError, ValueError, RuntimeError):  # arrays and tensors of several elements
         raise TypeError(f"{name} must be {accepted}, got {value!r}") from None
     except OverflowError:

@@ -155,6 +155,14 @@ def test_large_bias_is_not_rounded_to_bfloat16():
     assert weights[0, 0, 0, 0].item() == pytest.approx(1 / (1 + math.exp(-1)), rel=1e-6)
 
 
+def test_a_float64_bias_serves_float32_queries():
+    q, k, v = (t.float() for t in qkv())
+    bias = draw(3, 5, 5, seed=9)
+    out, weights = attention(q, k, v, bias=bias, return_weights=True)
+    assert (out.dtype, weights.dtype) == (torch.float32, torch.float64)
+    torch.testing.assert_close(out, attention(q, k, v, bias=bias.float()))
+
+
 def test_compiles_whole():
     torch.compiler.reset()
     compiled = torch.compile(attention, fullgraph=True, backend="aot_eager")

@@ -1,0 +1,199 @@
+"""The sockets' defaults, the shared argument checks, and the registry."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from posenc_lib import ENCODINGS, make_encoding
+from posenc_lib.attention import attention, positions_from_mask
+from posenc_lib.base import (
+    PositionEncoding,
+    check_even,
+    check_integer,
+    check_number,
+    check_positions,
+    float64_device,
+    relative_positions,
+)
+
+
+def test_every_default_socket_changes_nothing():
+    encoding = PositionEncoding()
+    x, q, k, at = torch.randn(1, 3, 4), torch.randn(1, 2, 3, 4), torch.randn(1, 2, 3, 4), torch.arange(3)
+    assert encoding.add(x, at) is x
+    assert encoding.rotate(q, k, at, at) == (q, k)
+    assert encoding.bias(at, at) is None
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3), torch.tensor(3)])
+def test_integers_of_any_kind_are_accepted(value):
+    assert check_integer("n", value) == 3
+    assert type(check_integer("n", value)) is int
+
+
+@pytest.mark.parametrize("value", [True, 3.0, "3", None, torch.tensor(3.0), torch.tensor([3, 4])])
+def test_what_is_no_integer_is_refused(value):
+    with pytest.raises(TypeError, match="n must be an integer >= 1"):
+        check_integer("n", value)
+
+
+def test_odd_widths_are_refused():
+    assert check_even("d", 4) == 4
+    with pytest.raises(ValueError, match="d must be even"):
+        check_even("d", 5)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "value", [2, 2.0, np.float32(2), torch.tensor(2.0), torch.tensor(2.0, requires_grad=True), torch.tensor(2)]
+)
+def test_numbers_of_any_kind_are_accepted(value):
+    number = check_number("x", value, above=0)
+    assert number == 2.0
+    assert type(number) is float
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [(True, TypeError), ("1", TypeError), (None, TypeError), (1j, TypeError), (torch.ones(2), TypeError)]
+    + [(value, ValueError) for value in (0, -1, math.nan, math.inf, 10**400)],
+)
+def test_what_is_no_positive_number_is_refused(value, error):
+    with pytest.raises(error, match="x must be a finite number > 0"):
+        check_number("x", value, above=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.float16, torch.bfloat16])
+def test_narrow_positions_do_not_wrap_or_round_when_subtracted(dtype):
+    q, k = torch.tensor([0, 100], dtype=dtype), torch.tensor([100, 1, 120], dtype=dtype)
+    assert relative_positions(q, k).tolist() == [[100, 1, 120], [0, -99, 20]]
+
+
+def test_relative_positions_of_a_batch():
+    q, k = torch.tensor([[0], [5]]), torch.tensor([1, 2])
+    assert relative_positions(q, k).tolist() == [[[1, 2]], [[-4, -3]]]
+    with pytest.raises(ValueError, match="k_positions must have the batch of q_positions"):
+        relative_positions(q, torch.ones(3, 2))
+
+
+def test_positions_keep_float64_and_widen_the_rest():
+    assert check_positions("p", torch.ones(2, dtype=torch.float64)).dtype == torch.float64
+    assert check_positions("p", torch.ones(2, dtype=torch.float16)).dtype == torch.float32
+    assert check_positions("p", torch.ones(2, dtype=torch.uint8)).dtype == torch.int64
+
+
+def test_tables_are_made_on_the_cpu_where_there_is_no_float64():
+    assert float64_device(torch.device("mps")) == torch.device("cpu")
+    assert float64_device(torch.device("meta")) == torch.device("meta")
+
+
+def test_every_case_from_a_bug_report_is_tested():
+    tests = Path(__file__).parent
+    cases = {case["name"] for case in json.loads((tests / "cases.json").read_text("utf-8"))}
+    source = "\n".join(path.read_text("utf-8") for path in tests.rglob("test_*.py"))
+    assert {name for name in cases if not re.search(rf"\b{re.sub('_h[0-9]+$', '', name)}", source)} == set()
+
+
+SIZES = {"dim": 12, "num_heads": 3, "head_dim": 4, "max_len": 10}
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_every_encoding_is_made_by_name_and_runs_in_attention(name):
+    encoding = make_encoding(name, **SIZES)
+    q, k, v = torch.randn(3, 2, 3, 10, 4)
+    assert attention(q, k, v, encoding=encoding, causal=True).shape == (2, 3, 10, 4)
+    assert encoding.add(torch.randn(2, 10, 12), torch.arange(10)).shape == (2, 10, 12)
+
+
+def sockets_used(encoding):
+    """The sockets a class overrides: the design's rule is at most one a method."""
+    return [s for s in ("add", "rotate", "bias") if getattr(type(encoding), s) is not getattr(PositionEncoding, s)]
+
+
+def test_each_method_plugs_into_one_socket():
+    expected = {
+        "none": [],
+        "sinusoidal": ["add"],
+        "learned": ["add"],
+        "rope": ["rotate"],
+        "alibi": ["bias"],
+        "t5": ["bias"],
+        "kerple_log": ["bias"],
+        "kerple_power": ["bias"],
+    }
+    assert {name: sockets_used(make_encoding(name, **SIZES)) for name in ENCODINGS} == expected
+
+
+def test_options_reach_the_class():
+    assert make_encoding("rope", **SIZES, layout="half").layout == "half"
+    with pytest.raises(TypeError, match="unknown_option"):
+        make_encoding("alibi", **SIZES, unknown_option=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: make_encoding("roope", **SIZES), ValueError, "name must be one of 'none', 'sinusoidal'.* got 'roope'"),
+        (lambda: make_encoding(None, **SIZES), ValueError, "name must be one of"),
+        (lambda: make_encoding("none", **{**SIZES, "dim": 0}), ValueError, "dim must be an integer >= 1, got 0"),
+        (lambda: make_encoding("rope", **{**SIZES, "head_dim": 5}), ValueError, "head_dim must be even"),
+        (lambda: make_encoding("t5", **{**SIZES, "num_heads": 2.0}), TypeError, "num_heads must be an integer"),
+    ],
+)
+def test_bad_names_and_sizes_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_decoding_token_by_token_equals_the_full_pass_in_both_protocols(name):
+    torch.manual_seed(0)
+    encoding = make_encoding(name, **SIZES)
+    for parameter in encoding.parameters():
+        torch.nn.init.uniform_(parameter, -1, 1)
+    projections = torch.randn(3, 12, 12) / 12**0.5
+    x = torch.randn(2, 7, 12)
+
+    def qkv(x, positions):
+        x = encoding.add(x, positions)
+        return [(x @ w).unflatten(-1, (3, 4)).transpose(1, 2) for w in projections]
+
+    full = attention(*qkv(x, torch.arange(7)), encoding=encoding, causal=True)
+    past = [torch.zeros(2, 3, 0, 4) for _ in range(3)]  # unrotated keys, values, rotated keys
+    for t in range(7):
+        here = torch.tensor([t])
+        q, k, v = qkv(x[:, t : t + 1], here)
+        turned_q, turned_k = encoding.rotate(q, k, here, here)
+        past = [torch.cat(pair, dim=2) for pair in zip(past, (k, v, turned_k), strict=True)]
+        keys, values, turned_keys = past
+        torch.testing.assert_close(attention(q, keys, values, encoding=encoding, causal=True), full[:, :, t : t + 1])
+        bias = encoding.bias(here, torch.arange(t + 1))
+        torch.testing.assert_close(attention(turned_q, turned_keys, values, bias=bias), full[:, :, t : t + 1])
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_left_padded_rows_and_packed_texts_equal_each_text_alone(name):
+    torch.manual_seed(0)
+    encoding = make_encoding(name, **SIZES)
+    projections = torch.randn(3, 12, 12) / 12**0.5
+    x = torch.randn(1, 9, 12)
+
+    def run(x, positions, mask=None):
+        x = encoding.add(x, positions)
+        q, k, v = ((x @ w).unflatten(-1, (3, 4)).transpose(1, 2) for w in projections)
+        at = {"q_positions": positions, "k_positions": positions}
+        return attention(q, k, v, encoding=encoding, mask=mask, causal=True, **at)
+
+    padding = torch.tensor([[0, 0, 1, 1, 1, 1, 1, 1, 1]])
+    padded = run(x, positions_from_mask(padding), padding.bool()[:, None, None])
+    torch.testing.assert_close(padded[:, :, 2:], run(x[:, 2:], torch.arange(7)))
+
+    text = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1, 1])
+    packed = run(x, torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]]), text[:, None] == text[None, :])
+    torch.testing.assert_close(packed[:, :, :4], run(x[:, :4], torch.arange(4)))
+    torch.testing.assert_close(packed[:, :, 4:], run(x[:, 4:], torch.arange(5)))
