@@ -1,0 +1,56 @@
+# Each target makes .venv ready (at once, when nothing changed) and then calls the tool. Options:
+#   ARGS      for the tool:  make lab ARGS="--no-browser --port 8890"
+#   PIP_ARGS  for pip:       make lab PIP_ARGS="--extra-index-url ADDRESS"
+#   EXTRAS    also install:  make test EXTRAS=peers
+#   PYTHON    to start from: make lab PYTHON=python3.12
+
+PYTHON ?= python3
+SETUP = $(PYTHON) tools/setup_env.py
+BIN = .venv/bin
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadscope
+# JupyterLab does not start for root without this.
+AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.PHONY: lab test test-all test-long test-browser notebooks bench lint format
+.NOTPARALLEL:
+
+lab:
+	$(SETUP) lab
+	$(BIN)/jupyter lab --ip=127.0.0.1 $(AS_ROOT) --ServerApp.root_dir=. \
+		--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(ARGS)
+
+# Units, then every notebook run and compared with what is stored in it.
+test:
+	$(SETUP) lab test $(EXTRAS)
+	$(PYTEST) -m "not slow" --ignore=tests/browser
+	$(PYTEST) -p tests.notebooks.nbval_png --nbval --nbval-current-env --nbval-cell-timeout=180 notebooks
+
+test-all: test test-long test-browser
+
+# What `make test` leaves out: properties on many more examples, each notebook alone and twice over.
+test-long:
+	$(SETUP) lab test $(EXTRAS)
+	HYPOTHESIS_PROFILE=long $(PYTEST) -m "slow or hypothesis" --ignore=tests/browser
+
+test-browser:
+	$(SETUP) lab test
+	$(BIN)/python -m pytest tests/browser
+
+# Run the notebooks and store their outputs: all of them, or ARGS="notebooks/04_rope_rotation.ipynb".
+notebooks:
+	$(SETUP) lab test
+	$(BIN)/python tools/store_notebooks.py $(ARGS)
+
+bench:
+	$(SETUP) lab peers
+	for script in benchmarks/bench_*.py; do $(BIN)/python $$script $(ARGS) || exit 1; done
+
+lint:
+	$(SETUP) lab test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format:
+	$(SETUP) lab test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
