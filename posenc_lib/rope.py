@@ -148,19 +148,26 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, layout: str = "interleave
     dtype = torch.promote_types(torch.promote_types(x.dtype, cos.dtype), torch.float32)
     cos, sin = (table.to(dtype).unsqueeze(-3) for table in (cos, sin))  # one table for all heads
     turn = _turn_neighbours if layout == "interleaved" else _turn_halves
-    turned = turn(x[..., : 2 * half].to(dtype), cos, sin).to(x.dtype)
+    turning = x[..., : 2 * half]
+    if x.dtype != dtype and x.device.type == "cpu" and not torch.compiler.is_compiling():
+        # A head at a time: its wide copies stay in cache, where those of all heads would be mapped anew in each call.
+        turned = torch.cat([turn(head, cos, sin) for head in turning.split(1, dim=1)], dim=1)
+    else:
+        turned = turn(turning, cos, sin)
     return turned if 2 * half == width else torch.cat((turned, x[..., 2 * half :]), dim=-1)
 
 
 def _turn_neighbours(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Pairs (0, 1), (2, 3), …: one complex product where strides allow, since it costs little more than a copy."""
-    pairs = x.unflatten(-1, (cos.shape[-1], 2))
+    wide = x.to(cos.dtype)
+    pairs = wide.unflatten(-1, (cos.shape[-1], 2))
     # torch.compile generates no code for complex numbers; view_as_complex wants pairs aligned in memory.
-    if not torch.compiler.is_compiling() and _holds_complex(x):
+    if not torch.compiler.is_compiling() and _holds_complex(wide):
         turned = torch.view_as_complex(pairs) * torch.complex(cos, sin)
-        return torch.view_as_real(turned).flatten(-2)
+        return torch.view_as_real(turned).flatten(-2).to(x.dtype)
     first, second = pairs.unbind(-1)
-    return torch.stack((first * cos - second * sin, second * cos + first * sin), dim=-1).flatten(-2)
+    turned = first * cos - second * sin, second * cos + first * sin
+    return torch.stack([part.to(x.dtype) for part in turned], dim=-1).flatten(-2)
 
 
 def _holds_complex(x: Tensor) -> bool:
@@ -170,11 +177,15 @@ def _holds_complex(x: Tensor) -> bool:
 
 def _turn_halves(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Pairs (i, i + r/2): one product over the whole width, then each half takes its share of the other in place."""
-    half = cos.shape[-1]
-    out = x * torch.cat((cos, cos), dim=-1)
-    out[..., :half].addcmul_(x[..., half:], sin, value=-1)
-    out[..., half:].addcmul_(x[..., :half], sin)
-    return out
+    wide, half = x.to(cos.dtype), cos.shape[-1]
+    first, second = wide[..., :half], wide[..., half:]
+    if torch.compiler.is_compiling():  # the compiler fuses this form, and splits the one below into passes
+        turned = first * cos - second * sin, second * cos + first * sin
+        return torch.stack([part.to(x.dtype) for part in turned], dim=-2).flatten(-2)
+    out = wide * torch.cat((cos, cos), dim=-1)
+    out[..., :half].addcmul_(second, sin, value=-1)
+    out[..., half:].addcmul_(first, sin)
+    return out.to(x.dtype)
 
 
 def interleaved_to_half(weight: Tensor, head_dim: int, *, rotary_dim: int | None = None) -> Tensor:

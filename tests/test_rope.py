@@ -217,9 +217,10 @@ def test_every_dtype_is_kept_and_rounded_once(dtype, tolerance, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("shape", [(0, 2, 3, 4), (2, 0, 3, 4), (2, 2, 0, 4)])
-def test_empty_batches_heads_and_sequences_stay_empty(shape, layout):
-    x = torch.zeros(shape, requires_grad=True)
+def test_empty_batches_heads_and_sequences_stay_empty(shape, dtype, layout):
+    x = torch.zeros(shape, dtype=dtype, requires_grad=True)
     q, k = RotaryEncoding(4, layout=layout).rotate(x, x, torch.arange(shape[2]), torch.arange(shape[2]))
     assert q.shape == k.shape == shape
     (q.sum() + k.sum()).backward()
