@@ -10,7 +10,9 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from posenc_lib.attention import attention, check_qkv
 from posenc_lib.base import (
@@ -109,9 +111,10 @@ def alibi_attention(q: Tensor, k: Tensor, v: Tensor, slopes: Tensor, *, causal: 
     """softmax(q kᵀ/√Dh − slope·|i − j|) v without ever holding an H×T×T tensor.
 
     It compiles FlexAttention with the penalty inside: a few seconds on the first call and on the first of another
-    batch size, head count, width or dtype, not of another length. Where that cannot be, it warns once for each reason
-    and computes the dense `attention` with `alibi_bias`: no compiler, float64, gradients on a CPU or for the slopes,
-    another kind of device. Inside torch.compile it is the dense form, too.
+    batch size, head count, width, dtype or kind of length (1, below 128, above; as many queries as keys or not). Where
+    that cannot be, it warns once for each reason and computes the dense `attention` with `alibi_bias`: no compiler,
+    float64, gradients on a CPU or for the slopes, forward-mode derivatives, dispatch modes, another kind of device.
+    Inside torch.compile it is the dense form, too.
 
     Args:
         q: queries (B, H, Tq, Dh), the last Tq of the Tk tokens.
@@ -140,11 +143,15 @@ def alibi_attention(q: Tensor, k: Tensor, v: Tensor, slopes: Tensor, *, causal: 
         reason = _why_dense(q, k, v, slopes) or _not_compiled.get(kernel)
         if reason is None:
             try:
-                return _flex(q, k, v, slopes, causal)
+                return _flex(q, k, v, slopes, causal).to(v.dtype)
             except torch.OutOfMemoryError:
                 raise
             except RuntimeError as error:  # what torch.compile raises, from tracing to the C++ compiler
-                reason = _not_compiled[kernel] = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+                reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+                if isinstance(
+                    error, torch._dynamo.exc.BackendCompilerFailed
+                ):  # anything else, as under vmap, may pass next time
+                    _not_compiled[kernel] = reason
         _say_once(reason)
     q_positions = torch.arange(n_keys - n_queries, n_keys, device=q.device)
     k_positions = torch.arange(n_keys, device=q.device)
@@ -161,6 +168,10 @@ def _why_dense(q: Tensor, k: Tensor, v: Tensor, slopes: Tensor) -> str | None:
         return f"no kernel is known to work on {device}"
     if q.dtype == torch.float64:
         return "its kernels take float32, bfloat16 and float16 alone"
+    if _get_current_dispatch_mode() is not None:
+        return "a dispatch mode is active, which has no rule for it"
+    if any(unpack_dual(tensor).tangent is not None for tensor in (q, k, v, slopes)):
+        return "it has no forward-mode derivative"
     if torch.is_grad_enabled():
         if slopes.requires_grad:
             return "the slopes need gradients"

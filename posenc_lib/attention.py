@@ -11,6 +11,7 @@ from torch import Tensor
 
 from posenc_lib.base import (
     PositionEncoding,
+    check_bool,
     check_floating,
     check_number,
     check_positions_fit,
@@ -54,13 +55,16 @@ def attention(
 
     Returns:
         (B, H, Tq, Dv) in v's dtype; with `return_weights` also the weights (B, H, Tq, Tk), in float32 or better.
-        Scores and softmax are taken in float32 or better. A query that may attend to no key gets zeros.
+        Scores and softmax are taken in float32 or better (under autocast, in its dtype). A query that may attend to
+        no key gets zeros.
 
     Raises:
         TypeError: q, k, v or bias is not floating, or their dtypes differ; mask is not boolean.
         ValueError: a shape or device does not fit; causal, or no q_positions, with more queries than keys.
     """
     check_qkv(q, k, v)
+    check_bool("causal", causal)
+    check_bool("return_weights", return_weights)
     n_queries, width = q.shape[-2:]
     n_keys = k.shape[-2]
     if causal and n_queries > n_keys:
@@ -85,10 +89,10 @@ def attention(
             scores = scores + _check_bias(name, term, scores)
     allowed = _allowed(mask, causal, scores)
     if allowed is not None:
-        scores = scores.masked_fill(~allowed, -math.inf)
+        scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
     weights = scores.softmax(dim=-1)
     if allowed is not None:
-        weights = weights.masked_fill(~allowed, 0)  # a row of −inf alone has no softmax
+        weights = weights.masked_fill(~allowed, 0)  # a query that may attend to nothing had equal weights till here
     out = (weights @ v.to(weights.dtype)).to(v.dtype)  # a float64 bias makes the weights float64
     return (out, weights) if return_weights else out
 

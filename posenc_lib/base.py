@@ -43,18 +43,19 @@ def float64_device(device: torch.device) -> torch.device:
 
 
 def check_integer(name: str, value: int, *, minimum: int = 1) -> int:
-    """The value as an int; TypeError if it is no integer, ValueError if it is below the minimum."""
-    if isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer >= {minimum}, got {value!r}")
-    if isinstance(value, int):  # asked first: torch.compile traces this for a length that varies, not operator.index
-        number = value
+    """The value as an int that fits int64; TypeError if it is no integer, ValueError if it is out of range."""
+    accepted = f"an integer >= {minimum}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = value  # asked first: torch.compile traces this for a length that varies, not operator.index
     else:
         try:
-            number = operator.index(value)
-        except TypeError:
-            raise TypeError(f"{name} must be an integer >= {minimum}, got {value!r}") from None
+            number = operator.index(_no_bool(value))
+        except (TypeError, RuntimeError):  # RuntimeError: a tensor without a value, on the meta device
+            raise TypeError(f"{name} must be {accepted}, got {value!r}") from None
     if number < minimum:
-        raise ValueError(f"{name} must be an integer >= {minimum}, got {number}")
+        raise ValueError(f"{name} must be {accepted}, got {number}")
+    if number >= 2**63:
+        raise ValueError(f"{name} must be {accepted} and fit int64, got {number}")
     return number
 
 
@@ -67,19 +68,41 @@ def check_even(name: str, value: int, *, minimum: int = 2) -> int:
 
 
 def check_number(name: str, value: float, *, above: float | None = None) -> float:
-    """The value as a finite float, above a bound if one is given."""
+    """The value as a finite float, above a bound if one is given.
+
+    Raises:
+        TypeError: no single real number, or a tensor that requires gradients, which would be lost here.
+        ValueError: not finite, or not above the bound.
+    """
+    if isinstance(value, float) and torch.compiler.is_compiling():
+        return value  # torch.compile makes a float that varies symbolic, and cannot trace what follows
     accepted = "a finite number" + ("" if above is None else f" > {above:g}")
-    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
-        raise TypeError(f"{name} must be {accepted}, got {value!r}")
+    if isinstance(value, Tensor) and value.requires_grad:
+        raise TypeError(f"{name} must be {accepted}, got a tensor that requires gradients: detach it")
     try:
-        number = float(value.detach() if isinstance(value, Tensor) else value)
-    except (TypeError, ValueError, RuntimeError):  # arrays and tensors of several elements
+        number = float(_no_bool(value))
+    except (TypeError, ValueError, RuntimeError):  # strings, arrays and tensors of several elements
         raise TypeError(f"{name} must be {accepted}, got {value!r}") from None
     except OverflowError:
         raise ValueError(f"{name} must be {accepted}, got an integer too large for a float") from None
     if not math.isfinite(number) or (above is not None and number <= above):
         raise ValueError(f"{name} must be {accepted}, got {value!r}")
     return number
+
+
+def _no_bool(value: object) -> object:
+    """The value, unless Python would read a truth value, a complex number or a string as the number it is not."""
+    kind = str(getattr(value, "dtype", ""))
+    if isinstance(value, (bool, str)) or "bool" in kind or "complex" in kind:
+        raise TypeError
+    return value
+
+
+def check_bool(name: str, value: bool) -> bool:
+    """The value, if it is True or False and not merely true or false."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
 
 
 def check_choice(name: str, value: str, choices: Collection[str]) -> str:
@@ -94,7 +117,7 @@ def check_floating(name: str, tensor: Tensor, *, ndim: int | None = None, shape:
     """The tensor, if it is a real floating one with `ndim` dimensions (`shape` describes them in the message)."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{name} must be a floating tensor {shape}".rstrip() + f", got {type(tensor).__name__}")
-    check_float_dtype(f"{name}'s dtype", tensor.dtype)
+    check_float_dtype(f"dtype of {name}", tensor.dtype)
     if ndim is not None and tensor.ndim != ndim:
         raise ValueError(f"{name} must have shape {shape}, got {tuple(tensor.shape)}")
     return tensor
@@ -132,8 +155,10 @@ def check_positions(name: str, positions: Tensor, *, batched: bool = True) -> Te
     """
     if not isinstance(positions, Tensor):
         raise TypeError(f"{name} must be an integer or floating tensor, got {type(positions).__name__}")
-    if positions.dtype == torch.bool or positions.is_complex():
-        raise TypeError(f"{name} must be an integer or floating tensor, got dtype {positions.dtype}")
+    if positions.dtype in (torch.bool, torch.uint64) or positions.is_complex():  # uint64 would wrap in int64
+        raise TypeError(f"{name} must be an integer or floating tensor, not of dtype {positions.dtype}")
+    if positions.is_floating_point():
+        check_float_dtype(f"dtype of {name}", positions.dtype)
     if batched and positions.ndim not in (1, 2):
         raise ValueError(f"{name} must have shape (T,) or (B, T), got {tuple(positions.shape)}")
     if not positions.is_floating_point():
@@ -166,4 +191,6 @@ def relative_positions(q_positions: Tensor, k_positions: Tensor) -> Tensor:
             f"k_positions must have the batch of q_positions, got {tuple(k_positions.shape)} "
             f"for {tuple(q_positions.shape)}"
         )
+    if q_positions.is_floating_point() != k_positions.is_floating_point():
+        q_positions, k_positions = q_positions.double(), k_positions.double()  # float32 would round the integers
     return k_positions[..., None, :] - q_positions[..., :, None]

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc_lib.base import check_choice, check_even, check_integer, check_number
+from posenc_lib.base import check_bool, check_choice, check_even, check_integer, check_number
 from posenc_lib.rope import RopeScaling, rope_frequencies
 
 __all__ = [
@@ -120,8 +120,7 @@ def yarn(
     base = check_number("base", base, above=1)
     beta_slow = check_number("beta_slow", beta_slow, above=0)
     beta_fast = check_number("beta_fast", beta_fast, above=beta_slow)
-    if not isinstance(truncate, bool):
-        raise TypeError(f"truncate must be True or False, got {truncate!r}")
+    check_bool("truncate", truncate)
     plain = rope_frequencies(head_dim, base=base)
 
     def pair_that_turns(times: float) -> float:
@@ -264,7 +263,7 @@ def rope_scaling_from_config(config: Mapping[str, Any], head_dim: int) -> RopeSc
     def require(*keys: str) -> list[Any]:
         missing = [key for key in keys if key not in values]
         if missing:
-            raise ValueError(f"config must hold {missing} for rope_type {rope_type!r}, got {sorted(values)}")
+            raise ValueError(f"config must hold {missing} for rope_type {rope_type!r}, got {list(values)}")
         return [values[key] for key in keys]
 
     def first_length(*keys: str) -> int:
@@ -331,7 +330,7 @@ def _flatten(config: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(
             f"config must be one RoPE entry; pass one of its parts {nested} instead"
             if nested
-            else f"config must hold 'rope_type' (or 'type'), one of {', '.join(ROPE_TYPES)}, got {sorted(values)}"
+            else f"config must hold 'rope_type' (or 'type'), one of {', '.join(ROPE_TYPES)}, got {list(values)}"
         )
     if "original_max_position_embeddings" in outer:  # Phi-3's place for it, which transformers lets win
         values["original_max_position_embeddings"] = outer["original_max_position_embeddings"]

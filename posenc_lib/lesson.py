@@ -24,7 +24,7 @@ def verify(claim: str, holds: bool, *, shown: object = None) -> None:
 
     Args:
         claim: the claim in words, one line.
-        holds: what a cell computed: a bool, or a NumPy or torch boolean of one element.
+        holds: what a cell computed: a bool, or a NumPy or torch boolean of shape ().
         shown: a measured value to print under the claim, and in the error if it fails.
 
     Raises:
@@ -34,7 +34,7 @@ def verify(claim: str, holds: bool, *, shown: object = None) -> None:
     """
     if not isinstance(claim, str):
         raise TypeError(f"claim must be a string, got {claim!r}")
-    if not claim.strip() or "\n" in claim:
+    if not claim.strip() or len(claim.splitlines()) != 1:
         raise ValueError(f"claim must be one line of text, got {claim!r}")
     if not isinstance(holds, bool):
         if str(getattr(holds, "dtype", "")) not in ("bool", "torch.bool") or getattr(holds, "shape", None) != ():

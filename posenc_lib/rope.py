@@ -28,6 +28,7 @@ from posenc_lib.base import (
     check_positions_fit,
     check_same_device,
     float64_device,
+    values_are_readable,
 )
 
 __all__ = [
@@ -62,6 +63,14 @@ def rope_frequencies(head_dim: int, *, base: float = 10_000.0) -> Tensor:
     return base ** (-torch.arange(0, head_dim, 2, dtype=torch.float64, device="cpu") / head_dim)
 
 
+def check_frequencies(frequencies: Tensor) -> Tensor:
+    """The frequencies, if they are a finite floating tensor of shape (d/2,)."""
+    check_floating("frequencies", frequencies, ndim=1, shape="(d/2,)")
+    if values_are_readable(frequencies) and not frequencies.isfinite().all():
+        raise ValueError(f"frequencies must be finite, got {frequencies[~frequencies.isfinite()][0].item()}")
+    return frequencies
+
+
 def rope_angles(positions: Tensor, frequencies: Tensor) -> Tensor:
     """Angle of every pair at every position, p·ω_k in radians, not reduced to one turn.
 
@@ -76,7 +85,7 @@ def rope_angles(positions: Tensor, frequencies: Tensor) -> Tensor:
         TypeError, ValueError: positions boolean, complex or not finite; frequencies not floating or not (d/2,).
     """
     positions = check_positions("positions", positions, batched=False)
-    check_floating("frequencies", frequencies, ndim=1, shape="(d/2,)")
+    check_frequencies(frequencies)
     device = float64_device(positions.device)
     return positions.to(device, torch.float64)[..., None] * frequencies.to(device, torch.float64)
 
@@ -251,8 +260,7 @@ class RopeScaling:
     attention_factor: float = 1.0
 
     def __post_init__(self) -> None:
-        check_floating("frequencies", self.frequencies, ndim=1, shape="(d/2,)")
-        object.__setattr__(self, "frequencies", self.frequencies.double())
+        object.__setattr__(self, "frequencies", check_frequencies(self.frequencies).double())
         factor = check_number("attention_factor", self.attention_factor, above=0)
         object.__setattr__(self, "attention_factor", factor)
 
@@ -269,8 +277,9 @@ class RotaryEncoding(PositionEncoding):
         layout: "interleaved" or "half", see `apply_rope`.
         rotary_dim: r, how many dimensions of a head turn (the first r); all of them if None.
         scaling: a RopeScaling in place of the plain frequencies, or a callable seq_len → RopeScaling, asked anew in
-            every call with the longest position of q and k, plus one. Cached rotated keys are stale when its answer
-            changes, so cache unrotated ones.
+            every call with the longest position of q and k, plus one. It reads that position, so it does not go
+            through torch.compile in one graph. Cached rotated keys are stale when its answer changes, so cache
+            unrotated ones.
 
     Raises:
         TypeError, ValueError: a width is odd or too large, an unknown layout, base together with scaling, or
@@ -313,8 +322,9 @@ class RotaryEncoding(PositionEncoding):
             check_floating(name, x, ndim=4, shape="(B, H, T, Dh)")
             if x.shape[-1] != self.head_dim:
                 raise ValueError(f"{name} must have head_dim {self.head_dim} as its last size, got {x.shape[-1]}")
-        check_positions_fit("q_positions", q_positions, q, "q")
-        check_positions_fit("k_positions", k_positions, k, "k")
+        same = k_positions is q_positions
+        q_positions = check_positions_fit("q_positions", q_positions, q, "q")
+        k_positions = check_positions_fit("k_positions", k_positions, k, "k")
         scaling = self.scaling
         if callable(scaling):
             scaling = self._check_scaling(scaling(_sequence_length(q_positions, k_positions)))
@@ -325,7 +335,7 @@ class RotaryEncoding(PositionEncoding):
             return rope_cos_sin(positions, scaling.frequencies, attention_factor=factor, dtype=dtype)
 
         q_table = table(q_positions)
-        k_table = q_table if k_positions is q_positions else table(k_positions)
+        k_table = q_table if same else table(k_positions)
         return apply_rope(q, *q_table, layout=self.layout), apply_rope(k, *k_table, layout=self.layout)
 
     def extra_repr(self) -> str:

@@ -7,7 +7,7 @@ it, share one bucket, so out there the bias no longer tells positions apart.
 import torch
 from torch import Tensor, nn
 
-from posenc_lib.base import PositionEncoding, check_integer, check_positions, relative_positions
+from posenc_lib.base import PositionEncoding, check_bool, check_integer, check_positions, relative_positions
 
 __all__ = ["T5Bias", "t5_buckets"]
 
@@ -46,8 +46,7 @@ def t5_buckets(
 
 def _check_buckets(bidirectional: bool, num_buckets: int, max_distance: int) -> tuple[int, int]:
     """Buckets a direction, and max_distance."""
-    if not isinstance(bidirectional, bool):
-        raise TypeError(f"bidirectional must be True or False, got {bidirectional!r}")
+    check_bool("bidirectional", bidirectional)
     num_buckets = check_integer("num_buckets", num_buckets, minimum=4 if bidirectional else 2)
     if bidirectional and num_buckets % 2:
         raise ValueError(f"num_buckets must be even when bidirectional (half for each direction), got {num_buckets}")

@@ -126,7 +126,8 @@ def test_a_query_that_may_attend_to_nothing_gets_zeros_and_finite_gradients():
     out, weights = attention(q, k, v, mask=mask, return_weights=True)
     assert out[:, :, 2].abs().max() == 0
     assert weights[:, :, 2].abs().max() == 0
-    out.sum().backward()
+    with torch.autograd.set_detect_anomaly(True):  # no NaN on the way, either
+        out.sum().backward()
     assert all(torch.isfinite(t.grad).all() for t in (q, k, v))
 
 
@@ -212,7 +213,7 @@ Q, K, V = qkv()
 MASK = torch.ones(5, 5, dtype=torch.bool)
 BAD_CALLS = [
     (lambda: attention(Q[0], K, V), ValueError, r"q must have shape \(B, H, T, Dh\)"),
-    (lambda: attention(Q.long(), K, V), TypeError, "q's dtype must be a floating"),
+    (lambda: attention(Q.long(), K, V), TypeError, "dtype of q must be a floating"),
     (lambda: attention(None, K, V), TypeError, "q must be a floating tensor"),
     (lambda: attention(Q, K.float(), V), TypeError, "k must have q's dtype torch.float64, got torch.float32"),
     (lambda: attention(Q, K, V.float()), TypeError, "v must have q's dtype"),
@@ -226,13 +227,16 @@ BAD_CALLS = [
     (lambda: attention(Q, K, V, encoding="rope"), TypeError, "encoding must be a PositionEncoding"),
     (lambda: attention(Q, K, V, bias=torch.ones(5, 5)), ValueError, r"bias must have shape \(3, 5, 5\)"),
     (lambda: attention(Q, K, V, bias=torch.ones(1, 3, 5, 5)), ValueError, "bias must have shape"),
-    (lambda: attention(Q, K, V, bias=torch.ones(3, 5, 5).long()), TypeError, "bias's dtype"),
+    (lambda: attention(Q, K, V, bias=torch.ones(3, 5, 5).long()), TypeError, "dtype of bias"),
     (lambda: attention(Q, K, V, mask=MASK.float()), TypeError, "mask must be a boolean tensor"),
     (lambda: attention(Q, K, V, mask=True), TypeError, "mask must be a boolean tensor"),
     (lambda: attention(Q, K, V, mask=MASK[:4]), ValueError, "mask must broadcast to"),
     (lambda: attention(Q, K, V, mask=MASK[None, None, None]), ValueError, "mask must broadcast to"),
     (lambda: attention(Q, K, V, scale=math.nan), ValueError, "scale must be a finite number"),
     (lambda: attention(Q, K, V, scale="1"), TypeError, "scale must be a finite number"),
+    (lambda: attention(Q, K, V, scale=torch.ones((), requires_grad=True)), TypeError, "scale .* detach it"),
+    (lambda: attention(Q, K, V, causal="False"), TypeError, "causal must be True or False, got 'False'"),
+    (lambda: attention(Q, K, V, return_weights=1), TypeError, "return_weights must be True or False, got 1"),
     (lambda: attention(Q, K.to("meta"), V), ValueError, "k is on meta but q is on cpu"),
     (lambda: attention(Q, K, V, mask=MASK.to("meta")), ValueError, "mask is on meta but q is on cpu"),
     (

@@ -36,9 +36,18 @@ def test_integers_of_any_kind_are_accepted(value):
     assert type(check_integer("n", value)) is int
 
 
-@pytest.mark.parametrize("value", [True, 3.0, "3", None, torch.tensor(3.0), torch.tensor([3, 4])])
+@pytest.mark.parametrize(
+    "value",
+    [True, 3.0, "3", None, torch.tensor(3.0), torch.tensor([3, 4]), torch.tensor(True), torch.tensor(3, device="meta")],
+)
 def test_what_is_no_integer_is_refused(value):
     with pytest.raises(TypeError, match="n must be an integer >= 1"):
+        check_integer("n", value)
+
+
+@pytest.mark.parametrize(("value", "end"), [(0, ", got 0"), (-1, ", got -1"), (2**63, " and fit int64, got 9223")])
+def test_integers_out_of_range_are_refused(value, end):
+    with pytest.raises(ValueError, match=f"n must be an integer >= 1{end}"):
         check_integer("n", value)
 
 
@@ -49,9 +58,7 @@ def test_odd_widths_are_refused():
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    "value", [2, 2.0, np.float32(2), torch.tensor(2.0), torch.tensor(2.0, requires_grad=True), torch.tensor(2)]
-)
+@pytest.mark.parametrize("value", [2, 2.0, np.float32(2), torch.tensor(2.0), torch.tensor(2)])
 def test_numbers_of_any_kind_are_accepted(value):
     number = check_number("x", value, above=0)
     assert number == 2.0
@@ -61,6 +68,8 @@ def test_numbers_of_any_kind_are_accepted(value):
 @pytest.mark.parametrize(
     ("value", "error"),
     [(True, TypeError), ("1", TypeError), (None, TypeError), (1j, TypeError), (torch.ones(2), TypeError)]
+    + [(np.True_, TypeError), (np.complex128(4), TypeError), (torch.tensor(4 + 0j), TypeError)]
+    + [(torch.tensor(2.0, requires_grad=True), TypeError)]
     + [(value, ValueError) for value in (0, -1, math.nan, math.inf, 10**400)],
 )
 def test_what_is_no_positive_number_is_refused(value, error):
@@ -72,6 +81,17 @@ def test_what_is_no_positive_number_is_refused(value, error):
 def test_narrow_positions_do_not_wrap_or_round_when_subtracted(dtype):
     q, k = torch.tensor([0, 100], dtype=dtype), torch.tensor([100, 1, 120], dtype=dtype)
     assert relative_positions(q, k).tolist() == [[100, 1, 120], [0, -99, 20]]
+
+
+def test_integer_positions_keep_their_value_beside_floating_ones():
+    far = torch.tensor([2**24 + 1])  # float32 holds 2^24 and 2^24 + 2
+    assert relative_positions(far, torch.tensor([2.0**24])).tolist() == [[-1.0]]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint64, torch.complex64, torch.float8_e4m3fn])
+def test_positions_that_cannot_be_subtracted_are_refused(dtype):
+    with pytest.raises(TypeError, match=r"p must be|dtype of p must be"):
+        check_positions("p", torch.zeros(2).to(dtype))
 
 
 def test_relative_positions_of_a_batch():

@@ -275,7 +275,7 @@ def test_repr_says_what_it_was_made_with():
         ((at, math.inf, 1.0), ValueError, "r1"),
         ((at, "1", 1.0), TypeError, "r1"),
         ((at, 1.0, None), TypeError, "r2"),
-        ((at, torch.tensor(1), 1.0), TypeError, "r1's dtype"),
+        ((at, torch.tensor(1), 1.0), TypeError, "dtype of r1"),
         ((at, 1.0, torch.tensor([1.0, 0.0])), ValueError, r"r2 must be .* got 0\.0"),
         ((at, torch.tensor([1.0, math.nan]), 1.0), ValueError, "r1 must be positive and finite, got nan"),
         ((at, torch.tensor(math.inf), 1.0), ValueError, "r1 must be positive and finite, got inf"),

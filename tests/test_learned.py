@@ -155,7 +155,7 @@ def test_repr_says_what_it_was_made_with():
         (lambda: LearnedEncoding(5, 3).add(x, at[:3]), ValueError, r"positions must have shape \(4,\) or \(2, 4\)"),
         (lambda: LearnedEncoding(5, 3).add(x, at[:1]), ValueError, "positions"),
         (lambda: LearnedEncoding(5, 3).add(x, at.to("meta")), ValueError, "positions is on meta but x is on cpu"),
-        (lambda: LearnedEncoding(5, 3).add(x.long(), at), TypeError, "x's dtype must be a floating"),
+        (lambda: LearnedEncoding(5, 3).add(x.long(), at), TypeError, "dtype of x must be a floating"),
         (lambda: LearnedEncoding(5, 3).add(x[0], at), ValueError, r"x must have shape \(B, T, 3\)"),
         (lambda: LearnedEncoding(5, 4).add(x, at), ValueError, r"x must have shape \(B, T, 4\), got \(2, 4, 3\)"),
     ],

@@ -34,6 +34,7 @@ def test_what_was_measured_stands_under_the_claim(capsys):
         ("one boolean in a row", np.array([True]), TypeError),
         ("nothing", None, TypeError),
         ("two\nlines", True, ValueError),
+        ("two\u2028lines", True, ValueError),
         ("  ", True, ValueError),
         (True, "swapped", TypeError),
     ],

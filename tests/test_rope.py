@@ -356,6 +356,32 @@ def test_compiles_whole_at_two_lengths(layout, dtype, case):
             torch.testing.assert_close(ours, theirs, rtol=0.02 if dtype == torch.bfloat16 else 0, atol=tolerance)
 
 
+def test_one_compiled_function_serves_several_bases():
+    torch.compiler.reset()
+    turn = lambda encoding, q, at: encoding.rotate(q, q, at, at)[0]
+    compiled = torch.compile(turn, fullgraph=True, backend="aot_eager")
+    q, at = torch.randn(1, 1, 5, 8), torch.arange(5)
+    for base in (1e4, 5e5, 1e6):
+        encoding = RotaryEncoding(8, base=base)
+        torch.testing.assert_close(compiled(encoding, q, at), turn(encoding, q, at))
+
+
+def test_compiles_whole_with_every_size_dynamic():
+    torch.compiler.reset()
+    encoding = RotaryEncoding(8)
+    compiled = torch.compile(encoding.rotate, fullgraph=True, dynamic=True, backend="aot_eager")
+    q, at = torch.randn(1, 1, 5, 8), torch.arange(5)
+    torch.testing.assert_close(compiled(q, q, at, at)[0], encoding.rotate(q, q, at, at)[0])
+
+
+def test_dynamic_scaling_takes_positions_of_any_integer_dtype():
+    encoding = RotaryEncoding(4, scaling=lambda seq_len: RopeScaling(rope_frequencies(4) / seq_len))
+    q, at = torch.randn(1, 1, 3, 4), torch.arange(3)
+    torch.testing.assert_close(
+        encoding.rotate(q, q, at.to(torch.uint16), at.to(torch.uint16)), encoding.rotate(q, q, at, at)
+    )
+
+
 # Faults of public code (cases.json)
 
 
@@ -456,16 +482,16 @@ BAD_CALLS = [
     (lambda: rope_angles(torch.tensor([True]), rope_frequencies(8)), TypeError, "positions .* torch.bool"),
     (lambda: rope_angles(torch.tensor([math.nan]), rope_frequencies(8)), ValueError, "positions must be finite"),
     (lambda: rope_angles(torch.arange(3), torch.ones(2, 2)), ValueError, r"frequencies must have shape \(d/2,\)"),
-    (lambda: rope_angles(torch.arange(3), torch.arange(2)), TypeError, "frequencies's dtype"),
+    (lambda: rope_angles(torch.arange(3), torch.arange(2)), TypeError, "dtype of frequencies"),
     (lambda: rope_cos_sin(torch.ones(2, 2, 2), rope_frequencies(8)), ValueError, r"positions must have shape \(T,\)"),
     (lambda: rope_cos_sin(torch.tensor(3), rope_frequencies(8)), ValueError, r"positions must have shape \(T,\)"),
     (lambda: rope_cos_sin(torch.arange(3), rope_frequencies(8), dtype=torch.int64), TypeError, "dtype must be"),
     (lambda: rope_cos_sin(torch.arange(3), rope_frequencies(8), attention_factor=0), ValueError, "attention_factor"),
     (lambda: apply_rope(x4[0], table, table), ValueError, r"x must have shape \(B, H, T, Dh\)"),
-    (lambda: apply_rope(x4.long(), table, table), TypeError, "x's dtype must be a floating"),
-    (lambda: apply_rope(x4.to(torch.complex64), table, table), TypeError, "x's dtype must be a floating"),
+    (lambda: apply_rope(x4.long(), table, table), TypeError, "dtype of x must be a floating"),
+    (lambda: apply_rope(x4.to(torch.complex64), table, table), TypeError, "dtype of x must be a floating"),
     (lambda: apply_rope([[1.0]], table, table), TypeError, "x must be a floating tensor"),
-    (lambda: apply_rope(x4, table.long(), table), TypeError, "cos's dtype"),
+    (lambda: apply_rope(x4, table.long(), table), TypeError, "dtype of cos"),
     (lambda: apply_rope(x4, table[:4], table[:4]), ValueError, r"cos must have shape \(5, r/2\)"),
     (lambda: apply_rope(x4, table[:1], table[:1]), ValueError, r"cos must have shape \(5, r/2\)"),
     (lambda: apply_rope(x4, torch.ones(1, 5, 4), torch.ones(1, 5, 4)), ValueError, "cos must have shape"),
@@ -484,6 +510,12 @@ BAD_CALLS = [
     (lambda: half_to_interleaved(torch.ones(8), 8, rotary_dim=10), ValueError, "rotary_dim must be at most head_dim 8"),
     (lambda: half_to_interleaved(torch.ones(8), 8, rotary_dim=3), ValueError, "rotary_dim must be even"),
     (lambda: RopeScaling(torch.ones(2, 2)), ValueError, "frequencies must have shape"),
+    (lambda: RopeScaling(torch.tensor([1.0, math.nan])), ValueError, "frequencies must be finite, got nan"),
+    (
+        lambda: rope_cos_sin(torch.arange(2), torch.tensor([math.inf])),
+        ValueError,
+        "frequencies must be finite",
+    ),
     (lambda: RopeScaling(torch.ones(2), attention_factor=-1), ValueError, "attention_factor"),
     (lambda: RotaryEncoding(8, layout="neither"), ValueError, "layout must be one of"),
     (lambda: RotaryEncoding(8, base=1e4, scaling=RopeScaling(torch.ones(4))), ValueError, "base .* with scaling"),
@@ -498,7 +530,7 @@ BAD_CALLS = [
     (lambda: RotaryEncoding(8).rotate(x4, x4, torch.arange(4), torch.arange(5)), ValueError, "q_positions must have"),
     (lambda: RotaryEncoding(8).rotate(x4, x4, torch.arange(5), torch.ones(1, 5)), ValueError, "k_positions must have"),
     (lambda: RotaryEncoding(8).rotate(x4, x4, None, torch.arange(5)), TypeError, "q_positions must be an integer or"),
-    (lambda: RotaryEncoding(8).rotate(x4.long(), x4, torch.arange(5), torch.arange(5)), TypeError, "q's dtype"),
+    (lambda: RotaryEncoding(8).rotate(x4.long(), x4, torch.arange(5), torch.arange(5)), TypeError, "dtype of q"),
 ]
 
 

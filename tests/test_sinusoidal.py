@@ -178,6 +178,15 @@ def test_a_table_by_length_compiles_whole_at_two_lengths():
         torch.testing.assert_close(table(length), sinusoidal_encoding(length, 6))
 
 
+def test_one_compiled_function_serves_several_bases():
+    torch.compiler.reset()
+    add = torch.compile(lambda encoding, x, at: encoding.add(x, at), fullgraph=True, backend="aot_eager")
+    for base in (1e4, 5e5, 1e6):
+        encoding = SinusoidalEncoding(8, base=base)
+        x, at = torch.zeros(1, 6, 8), torch.arange(6)
+        torch.testing.assert_close(add(encoding, x, at), encoding.add(x, at))
+
+
 def test_compiles_whole_at_two_lengths():
     encoding = SinusoidalEncoding(8)
     add = torch.compile(encoding.add, fullgraph=True)
@@ -218,7 +227,7 @@ x = torch.zeros(2, 4, 8)
         (lambda: wavelengths(8, base=math.nan), ValueError, "base"),
         (lambda: SinusoidalEncoding(-3), ValueError, "dim must be an integer >= 1, got -3"),
         (lambda: SinusoidalEncoding(8, base=0.0), ValueError, "base"),
-        (lambda: SinusoidalEncoding(8).add(x.long(), at), TypeError, "x's dtype must be a floating"),
+        (lambda: SinusoidalEncoding(8).add(x.long(), at), TypeError, "dtype of x must be a floating"),
         (lambda: SinusoidalEncoding(8).add(x[0], at), ValueError, r"x must have shape \(B, T, 8\)"),
         (lambda: SinusoidalEncoding(6).add(x, at), ValueError, r"x must have shape \(B, T, 6\), got \(2, 4, 8\)"),
         (lambda: SinusoidalEncoding(8).add(x, at[:3]), ValueError, r"positions must have shape \(4,\) or \(2, 4\)"),
