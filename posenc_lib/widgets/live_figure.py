@@ -1,0 +1,217 @@
+"""The base of every widget: a matplotlib picture with sliders, quick enough to follow a dragged slider.
+
+Axes, ticks and labels are drawn once and kept as pixels; a moved slider restores them and draws only the artists
+that move (blitting), so an update costs milliseconds where a fresh figure costs a hundred. Redraws are synchronous
+on purpose: Jupyter's front end holds a slider's next value back until the kernel is done with the last one, so
+nothing queues, and an error in a redraw surfaces in the cell that caused it.
+"""
+
+import base64
+import html
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ipywidgets
+import matplotlib.style
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from posenc_lib.base import check_number
+
+__all__ = [
+    "BLACK",
+    "BLUE",
+    "DPI",
+    "GREEN",
+    "GREY",
+    "HEIGHT",
+    "ORANGE",
+    "STYLE",
+    "VERMILLION",
+    "WIDTH",
+    "LiveFigure",
+    "State",
+    "choice",
+    "slider",
+]
+
+# Okabe and Ito's palette, told apart by every kind of colour vision; no picture relies on colour alone.
+BLACK, BLUE, ORANGE, GREEN, VERMILLION = "#000000", "#0072B2", "#E69F00", "#009E73", "#D55E00"
+GREY = "#595959"  # 7:1 on white: for what is context, still legible
+
+WIDTH, HEIGHT, DPI = 640, 360, 100  # of the picture at scale 1, in pixels
+STYLE = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "savefig.dpi": "figure",
+}
+_LAYOUT = {"width": "100%", "max_width": f"{WIDTH}px"}
+_CONTROL = {"style": {"description_width": "11em"}, "layout": _LAYOUT}
+
+State = Mapping[str, Any]
+
+
+def slider(description: str, value: int, minimum: int, maximum: int) -> ipywidgets.IntSlider:
+    """A linear slider over integers, redrawing while it is dragged."""
+    return ipywidgets.IntSlider(value, minimum, maximum, description=description, **_CONTROL)
+
+
+def choice(description: str, value: Any, options: list[tuple[str, Any]]) -> ipywidgets.SelectionSlider:
+    """A slider over a few labelled values, (label, value) each."""
+    return ipywidgets.SelectionSlider(options=options, value=value, description=description, **_CONTROL)
+
+
+class LiveFigure:
+    """A picture that follows its controls.
+
+    A subclass makes its axes and artists in `build`, draws what stands still in `draw_background` and what moves in
+    `move`; both get the values of the controls by name. It is a plain object, not a widget: it builds its own display
+    bundle, a live widget where a kernel runs and the present picture where none does.
+
+    Args:
+        scale: picture pixels a screen pixel: 1, or 2 for a HiDPI screen or a projector.
+
+    Attributes:
+        box: the ipywidget to display, with picture, text line, controls and buttons.
+        controls: name → ipywidget; setting a value redraws at once.
+        image: the ipywidgets.Image that holds the present frame as PNG.
+        readout: the state in words and numbers.
+        figure: the matplotlib Figure, on the Agg canvas (never pyplot's).
+    """
+
+    description: str
+    """One paragraph: what the picture shows and how to use it."""
+
+    background_controls: tuple[str, ...] = ()
+    """The controls that change what `draw_background` draws: they cost a full draw, the others do not."""
+
+    def __init__(self, *, scale: float = 1) -> None:
+        scale = check_number("scale", scale, above=0)
+        self.controls: dict[str, ipywidgets.ValueWidget] = self.make_controls()
+        self.readout = ""
+        self.figure = Figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI * scale, facecolor="white")
+        self._canvas = FigureCanvasAgg(self.figure)
+        with matplotlib.style.context(["default", STYLE]):  # the same picture whatever the notebook's own style
+            self._moving = self.build()
+        for artist in self._moving:
+            artist.set_animated(True)
+        self._background_state: tuple[Any, ...] | None = None
+
+        self.image = ipywidgets.Image(format="png", layout={**_LAYOUT, "height": "auto"})
+        self._text = ipywidgets.HTML(layout=_LAYOUT)
+        self.box = ipywidgets.VBox([self.image, self._text, *self.controls.values(), self._make_buttons()])
+        self.box.add_class("posenc-live")  # how a browser test, or a style sheet, finds the parts
+        self.image.add_class("posenc-live-image")
+        self._text.add_class("posenc-live-readout")
+
+        self._initial = self._state()
+        self._redraw()
+        for control in self.controls.values():
+            control.observe(self._on_change, names="value")
+
+    # What a subclass gives.
+
+    def make_controls(self) -> dict[str, ipywidgets.ValueWidget]:
+        """The controls by name, a linear slider first."""
+        raise NotImplementedError
+
+    def presets(self) -> dict[str, Callable[[State], dict[str, Any]]]:
+        """The instructive states: a button's label → a function from the present values to the ones it sets."""
+        raise NotImplementedError
+
+    def build(self) -> list[Artist]:
+        """Make axes and artists, once; return the artists that move, in drawing order."""
+        raise NotImplementedError
+
+    def draw_background(self, **state: Any) -> None:
+        """Bring what stands still up to date; called first, and when a background control has changed."""
+
+    def move(self, **state: Any) -> str:
+        """Bring the moving artists up to date, leaving axes alone; return the readout."""
+        raise NotImplementedError
+
+    # What a learner calls.
+
+    def reset(self) -> None:
+        """Return to the first state."""
+        self._set(self._initial)
+
+    def describe(self) -> str:
+        """One paragraph: what the picture shows and how to use it."""
+        return self.description
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        bundle = {
+            "text/plain": self.readout,
+            "image/png": base64.b64encode(self.image.value).decode("ascii"),
+            "application/vnd.jupyter.widget-view+json": {
+                "version_major": 2,
+                "version_minor": 0,
+                "model_id": self.box.model_id,
+            },
+        }
+        return bundle, {"image/png": {"width": WIDTH, "height": HEIGHT}}
+
+    # How it works.
+
+    def _state(self) -> dict[str, Any]:
+        return {name: control.value for name, control in self.controls.items()}
+
+    def _make_buttons(self) -> ipywidgets.Box:
+        presets = {**self.presets(), "Reset": lambda state: self._initial}
+        buttons = []
+        for label, preset in presets.items():
+            button = ipywidgets.Button(description=label, layout={"width": "auto"})
+            button.on_click(lambda _, preset=preset: self._set(preset(self._state())))
+            buttons.append(button)
+        return ipywidgets.Box(buttons, layout={**_LAYOUT, "flex_flow": "row wrap"})
+
+    def _set(self, values: State) -> None:
+        """Set several controls and redraw once."""
+        for name in values:
+            self.controls[name].unobserve(self._on_change, names="value")
+        try:
+            for name, value in values.items():
+                self.controls[name].value = value
+        finally:
+            for name in values:
+                self.controls[name].observe(self._on_change, names="value")
+        self._redraw()
+
+    def _on_change(self, change: dict[str, Any]) -> None:
+        self._redraw()
+
+    def _redraw(self) -> None:
+        state = self._state()
+        background_state = tuple(state[name] for name in self.background_controls)
+        if background_state != self._background_state:
+            with matplotlib.style.context(["default", STYLE]):  # ticks are made while drawing
+                self.draw_background(**state)
+                self._canvas.draw()
+            self._background = self._canvas.copy_from_bbox(self.figure.bbox)
+            self._background_state = background_state
+        self.readout = self.move(**state)
+        self._canvas.restore_region(self._background)
+        for artist in self._moving:
+            self.figure.draw_artist(artist)
+        self.image.value = self._png()
+        self._text.value = f'<div style="line-height: 1.4">{html.escape(self.readout)}</div>'
+
+    def _png(self) -> bytes:
+        """The frame as PNG without row filters, in half the time that Pillow takes to choose them."""
+        pixels = np.asarray(self._canvas.buffer_rgba())
+        height, width, _ = pixels.shape
+        rows = np.zeros((height, 1 + 3 * width), np.uint8)  # each row: filter type 0, then RGB
+        rows[:, 1:] = pixels[..., :3].reshape(height, -1)
+        header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)  # 8 bits, RGB
+        chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(rows, 1)), (b"IEND", b"")]
+        return b"\x89PNG\r\n\x1a\n" + b"".join(
+            struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+            for name, data in chunks
+        )
