@@ -176,8 +176,8 @@ QUIZ = (
         right="It does not: it is 0 at every distance",
         explanation=(
             "The mean of qᵀRk is 0 for any rotation R, since q and k are independent with mean 0. For equal vectors "
-            "the score falls on the whole and oscillates: at d = 128 and base 10 000 its mean cosine is first "
-            "negative at distance 1707. And a key can be built to score highest at a chosen distance."
+            "with all pairs of one length the score falls on the whole and oscillates: at d = 128 and base 10 000 it "
+            "is first negative at distance 1707. And a key can be built to score highest at a chosen distance."
         ),
     ),
 )
