@@ -243,7 +243,7 @@ def said():
     alibi._say_once.cache_clear()
 
 
-@pytest.mark.parametrize(("n_queries", "n_keys"), itertools.product((1, 5, 128, 129, 300), repeat=2))
+@pytest.mark.parametrize(("n_queries", "n_keys"), [*itertools.product((1, 5, 128, 129, 300), repeat=2)])
 def test_block_mask_in_closed_form_is_the_one_torch_finds_by_looking(n_queries, n_keys):
     if n_queries > n_keys:
         n_queries, n_keys = n_keys, n_queries

@@ -24,7 +24,7 @@ def test_row_on_equal_contents_is_geometric(position, slope):
     ratio = math.exp(-slope)
     first = (1 - ratio) / (1 - ratio ** (position + 1))
     expected = [first * ratio**distance for distance in range(position + 1)]
-    np.testing.assert_allclose(attention_row(position, slope), expected, rtol=1e-9)
+    np.testing.assert_allclose(attention_row(position, slope), expected, rtol=1e-9, atol=1e-300)
 
 
 @given(position=positions, slope=slopes, bonus=st.floats(0, 20), bonus_at=positions)
@@ -36,7 +36,7 @@ def test_bonus_multiplies_the_odds_of_one_key(position, slope, bonus, bonus_at):
         np.testing.assert_array_equal(raised, plain)
     else:
         expected = plain * np.where(np.arange(position + 1) == bonus_at, math.exp(bonus), 1)
-        np.testing.assert_allclose(raised, expected / expected.sum(), rtol=1e-9)
+        np.testing.assert_allclose(raised, expected / expected.sum(), rtol=1e-9, atol=1e-300)
 
 
 def test_row_is_what_attention_gives_each_head():
