@@ -116,9 +116,10 @@ class ShiftMatrix(LiveFigure):
         self.start.set_ydata(state.start)
         self.moved.set_ydata(state.moved)
         self.target.set_ydata(state.target)
-        verdict = "they coincide" if state.residual < 1e-9 else "they differ"
+        same = state.residual < 1e-9
+        verdict = "they coincide, to nine decimals" if same else f"they differ by up to {state.residual:.3f}"
         return (
             f"Δ = {offset}, p = {p}, signs for {'(sin, cos)' if order == 'sin-cos' else '(cos, sin)'}. M takes PE({p}) "
-            f"to the dots, PE({p + offset}) are the rings: {verdict}, by {state.residual:.9f} at most. "
+            f"to the dots, PE({p + offset}) are the rings: {verdict}. "
             f"Pair 0 is turned by {offset} rad, pair 3 by {offset / 1000:z.3f} rad."
         )

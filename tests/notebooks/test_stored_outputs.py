@@ -156,7 +156,7 @@ EVERY_NOTEBOOK = [
     ignores_only_the_machines_own_output,
 ]
 
-# What a lesson must have besides.
+# What a lesson must have besides (notebooks in subfolders are exercises).
 
 
 def verifies_its_claims(notebook):
@@ -181,7 +181,7 @@ def repeated_claims(notebooks):
 
 
 ALL = all_notebooks()
-LESSONS = [path for path in NOTEBOOKS.glob("[0-9]*.ipynb") if not path.name.startswith("00")]
+LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
 
 
 def name_of(value):

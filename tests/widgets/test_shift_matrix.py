@@ -42,9 +42,9 @@ def test_order_must_be_a_known_one():
 @pytest.mark.parametrize(
     ("state", "says"),
     [
-        ({"offset": 3, "p": 10}, "PE(13) are the rings: they coincide, by 0.000000000 at most"),
+        ({"offset": 3, "p": 10}, "PE(13) are the rings: they coincide, to nine decimals"),
         ({"offset": 0, "p": 10, "order": "cos-sin"}, "they coincide"),  # the identity either way
-        ({"offset": 3, "p": 10, "order": "cos-sin"}, "they differ"),
+        ({"offset": 3, "p": 10, "order": "cos-sin"}, "they differ by up to 0."),
         ({"offset": -64, "p": 0}, "PE(-64) are the rings: they coincide"),
     ],
 )
