@@ -70,7 +70,8 @@ QUIZ = (
         right="It does not break down, and fewer tokens have little context",
         explanation=(
             "A model that ignores everything beyond 512 tokens improves in the same way: fewer windows mean a smaller "
-            "share of tokens with little before them. With a sliding window every token has full context; there ALiBi stays flat."
+            "share of tokens with little before them. With a sliding window every token has full context; there "
+            "ALiBi stays flat."
         ),
     ),
 )
