@@ -47,8 +47,7 @@ bench:
 
 lint:
 	$(SETUP) lab test
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . || { echo "make format mends most of this"; exit 1; }
 
 format:
 	$(SETUP) lab test

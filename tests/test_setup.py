@@ -123,7 +123,8 @@ def test_first_call_makes_venv_and_installs_under_the_constraints(project):
         "pip install --disable-pip-version-check -c constraints.txt -e .[lab,test]",
     ]
     settings = json.loads((project.venv / "share/jupyter/lab/settings/overrides.json").read_text())
-    assert settings == {"@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True}}
+    assert settings["@jupyter-widgets/jupyterlab-manager:plugin"] == {"saveState": True}
+    assert settings["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
 
 
 @posix_only

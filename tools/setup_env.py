@@ -28,8 +28,12 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "posenc_setup.json"
 SETTINGS = VENV / "share" / "jupyter" / "lab" / "settings" / "overrides.json"
-# Without saved widget state a notebook reopened without its kernel shows "model not found" for every picture.
-OVERRIDES = {"@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True}}
+OVERRIDES = {
+    # Without saved widget state a notebook reopened without its kernel shows "model not found" for every picture.
+    "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
+    # Nothing is asked of the network, and no question about news stands before the first lesson.
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+}
 
 REASONS = [
     (r"No space left on device|There is not enough space", "The disk is full: the set-up needs a few GB."),

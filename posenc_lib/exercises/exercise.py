@@ -77,9 +77,11 @@ def read_number(answer: Any) -> float:
     if isinstance(answer, (list, tuple)):
         raise WrongAnswer("shape", f"A single number is wanted, and this holds {len(answer)} values.")
     if answer is None:
-        raise WrongAnswer("none", "A number is wanted, and this is None. Does your function return its result?")
+        raise WrongAnswer(
+            "none", "A number is wanted, and this is None. If a function made it, does it return its result?"
+        )
     if isinstance(answer, (str, bytes)):
-        raise WrongAnswer("text", "A number is wanted, and this is text. Leave out the quotes.")
+        raise WrongAnswer("text", "A number is wanted, and this is text. Type digits, without quotes.")
     if isinstance(answer, bool):
         raise WrongAnswer("bool", "A number is wanted, and this is a truth value.")
     if isinstance(answer, complex):

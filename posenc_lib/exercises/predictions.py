@@ -1,6 +1,7 @@
 """Predict, then see: the reader commits to an answer, and the cell that measures it answers back."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 import ipywidgets
@@ -69,9 +70,9 @@ class Prediction(OnScreen):
         answer: Answer | None = self.control.value
         if self._choices is None:
             try:
-                answer = check_number("answer", float(self.control.value.replace("−", "-")))
-            except ValueError:
-                show_text(self._status, "", "Type a finite number first, like 0.5 or 2e-3.")
+                answer = check_number("answer", _typed_number(self.control.value))
+            except (ValueError, ZeroDivisionError):
+                show_text(self._status, "", "Type a finite number first, like 0.5, 1/2, 40 %, 8,192 or 2e-3.")
                 return
         elif answer is None:
             show_text(self._status, "", "Choose an answer first.")
@@ -163,6 +164,14 @@ def _committed(state: progress_file.State, id: str, choices: tuple[str, ...] | N
     return answer if fits else None
 
 
+def _typed_number(text: str) -> float:
+    """A number as people write it: with thousands set apart, as a fraction, or as a percentage."""
+    plain = re.sub(r"\s|(?<=\d),(?=\d{3}(?!\d))", "", text).replace("−", "-")
+    numerator, slash, denominator = plain.removesuffix("%").partition("/")
+    number = float(numerator) / (float(denominator) if slash else 1)
+    return number / 100 if plain.endswith("%") else number
+
+
 def _shown(answer: Answer) -> str:
     return f"“{answer}”" if isinstance(answer, str) else f"{answer:.4g}"
 
@@ -183,4 +192,6 @@ def _verdict(said: Answer, measured: Answer, tolerance: float | None) -> str:
     if said * measured < 0:
         return "the other sign"
     factor = math.inf if said == 0 or measured == 0 else max(said / measured, measured / said)
-    return f"off by a factor of {factor:.2g}" if 1.5 <= factor < math.inf else f"off by {abs(said - measured):.2g}"
+    if 1.5 <= factor < math.inf:
+        return f"off by a factor of {factor:.2g}" if factor < 10 else f"off by a factor of {factor:,.0f}"
+    return f"off by {abs(said - measured):.2g}"

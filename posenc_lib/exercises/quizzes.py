@@ -35,7 +35,9 @@ class Quiz(OnScreen):
             answer = answers.get(f"{id}/{question.id}")
             control = radio_buttons(question.choices, answer if answer in question.choices else None)
             self.controls[question.id] = control
-            self._verdicts[question.id] = text_widget()
+            self._verdicts[question.id] = verdict = text_widget()
+            # A verdict on the answer before would read as one on this.
+            control.observe(lambda change, verdict=verdict: show_text(verdict, ""), names="value")
             parts += [
                 text_widget(f"{number}. {question.text}", margin="0.8em 0 0"),
                 control,

@@ -76,7 +76,7 @@ class AlibiRow(LiveFigure):
     def presets(self) -> dict[str, Callable[[State], dict[str, Any]]]:
         steep, flat = {"heads": 8, "head": 1}, {"heads": 8, "head": 8}
         return {
-            "Head 1 sees a step": lambda state: {**steep, "bonus": 0},
+            "Head 1 sees a step": lambda state: {**steep, "position": LAST_POSITION, "bonus": 0},
             "Head 8 sees far": lambda state: {**flat, "position": LAST_POSITION, "bonus": 0},
             "A tie: c = m · 20": lambda state: {**steep, "position": LAST_POSITION, "bonus_at": 20, "bonus": 10},
             "Content wins: c = 11": lambda state: {**steep, "position": LAST_POSITION, "bonus_at": 20, "bonus": 11},

@@ -58,7 +58,7 @@ class ClockWall(LiveFigure):
 
         return {
             "Start (p = 0)": lambda state: {"p": 0},
-            "Pair 0 turned once (p = 7)": lambda state: {"p": 7},
+            "Pair 0 past one turn (p = 7)": lambda state: {"p": 7},
             "Half a turn of the slowest": half_turn_of_slowest,
         }
 

@@ -6,6 +6,7 @@ under the picture in a notebook, on a code-hosting page and for a screen reader.
 
 import base64
 import io
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import matplotlib.style
@@ -123,4 +124,4 @@ class _Picture:
 
 def _show(figure: Figure, caption: str) -> None:
     display(_Picture(figure, caption))
-    print(caption)
+    print(textwrap.fill(caption, 88))  # JupyterLab would break a longer line inside a word

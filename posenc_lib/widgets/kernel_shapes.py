@@ -97,7 +97,7 @@ class KernelShapes(LiveFigure):
         return {
             "Power = ALiBi (r₁ = m, r₂ = 1)": lambda state: {"r1": state["slope"], "r2": 1.0},
             "Largest exponent (r₂ = 2)": lambda state: {"r1": 2.0**-8, "r2": 2.0},
-            "T5's last step (113)": lambda state: {"distance": 113},
+            "T5's last step (113)": lambda state: {"query": QUERIES[-1], "distance": 113},
         }
 
     def build(self) -> list[Artist]:

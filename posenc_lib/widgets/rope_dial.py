@@ -98,7 +98,7 @@ class RopeDial(LiveFigure):
     def presets(self) -> dict[str, Callable[[State], dict[str, Any]]]:
         return {
             "Same position": lambda state: {"n": state["m"]},
-            "Quarter turn apart": lambda state: {"m": 24, "n": 8, "pair": 1, "base": 1e4},
+            "About a quarter turn": lambda state: {"m": 24, "n": 8, "pair": 1, "base": 1e4},
             "Move both by 10": lambda state: {"shift": 10},
         }
 

@@ -71,6 +71,7 @@ class SinusoidalHeatMap(LiveFigure):
         heat.set(xlabel="dimension", ylabel="position p", xticks=range(0, DIM, 8), yticks=range(0, 128, 16))
         scale = self.figure.colorbar(picture, cax=self.figure.add_axes((0.455, 0.13, 0.015, 0.83)), ticks=(-1, 0, 1))
         scale.outline.set_visible(False)
+        scale.ax.tick_params(length=0)  # a dash beside −1 would read as a second minus
         cursor = heat.axhline(0, color=BLACK, linewidth=1.6)
         self.cursor = cursor
         frame = Rectangle((0, -1.5), 2, LAST_POSITION + 3, fill=False, edgecolor=BLUE, linewidth=2.5, clip_on=False)

@@ -17,7 +17,7 @@ __all__ = ["DIRECTIONS", "T5Staircase", "bucket_members", "staircase"]
 
 DIRECTIONS = ("causal", "bidirectional", "sign-blind")
 LAST_DISTANCE = 300
-TICKS = (-256, -128, -64, -32, -16, -8, 0, 8, 16, 32, 64, 128, 256)
+TICKS = (-256, -64, -32, -16, -8, 0, 8, 16, 32, 64, 256)
 
 
 def staircase(relative: np.ndarray, direction: str, *, num_buckets: int = 32, max_distance: int = 128) -> np.ndarray:

@@ -22,10 +22,9 @@ from tools.setup_env import OVERRIDES
 from tools.store_notebooks import NOTEBOOKS
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# Every cell is in the page, seen or not, and nothing is asked of the network or put before the notebook.
+# Every cell is in the page, seen or not.
 QUIET = {
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
-    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
 }
 # JupyterLab's debugger logs an error of its own when a kernel stops before answering it.
 DISABLED = {"disabledExtensions": {"@jupyterlab/debugger-extension": True}}

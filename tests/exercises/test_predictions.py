@@ -76,7 +76,9 @@ def test_commit_without_an_answer_asks_for_one(progress_path):
     assert not progress_path.exists()
 
 
-@pytest.mark.parametrize("text", ["", " ", "abc", "nan", "inf", "-inf", "1e999", "1/2", "0,5", "None", "1j"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "abc", "nan", "inf", "-inf", "1e999", "1/0", "1/", "0,5", "1,2,3", "%", "None", "1j"]
+)
 def test_what_is_no_finite_number_is_not_committed(text, progress_path):
     prediction = commit(predict("number", "How far?"), text)
     assert "Type a finite number first" in shown(prediction.box)
@@ -85,7 +87,20 @@ def test_what_is_no_finite_number_is_not_committed(text, progress_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "number"), [("3", 3.0), (" 0.5 ", 0.5), ("-2e-3", -0.002), ("−4", -4.0), ("0", 0.0), ("1707", 1707.0)]
+    ("text", "number"),
+    [
+        ("1/2", 0.5),
+        ("40 %", 0.4),
+        ("8,192", 8192.0),
+        ("10 000", 10000.0),
+        ("−1,234,567.5", -1234567.5),
+        ("3", 3.0),
+        (" 0.5 ", 0.5),
+        ("-2e-3", -0.002),
+        ("−4", -4.0),
+        ("0", 0.0),
+        ("1707", 1707.0),
+    ],
 )
 def test_number_is_read_and_kept(text, number):
     assert commit(predict("number", "How far?"), text).answer == number
@@ -155,6 +170,7 @@ def test_choice_is_compared_with_the_measured_one(capsys):
         ("-2.15", -2, None, "close"),
         ("2.3", 2, None, "off by 0.3"),
         ("6", 2, None, "off by a factor of 3"),
+        ("2468", 2, None, "off by a factor of 1,234"),
         ("0.5", 2, None, "off by a factor of 4"),
         ("-8", -2, None, "off by a factor of 4"),
         ("-2", 2, None, "the other sign"),

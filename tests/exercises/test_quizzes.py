@@ -62,6 +62,16 @@ def test_check_answers_each_question():
     assert "1 of 5 right." in texts(shown)
 
 
+def test_a_new_choice_takes_the_old_verdict_away():
+    shown = quiz("04")
+    first = QUIZZES["04"][0]
+    shown.controls[first.id].value = next(choice for choice in first.choices if choice != first.right)
+    shown.button.click()
+    assert "Not so." in verdicts(shown)[first.id]
+    shown.controls[first.id].value = first.right
+    assert "Not so." not in verdicts(shown)[first.id]
+
+
 def test_answers_are_kept_and_may_change(capsys):
     shown = quiz("00")
     questions = QUIZZES["00"]

@@ -77,7 +77,7 @@ def test_content_ties_with_the_nearest_key_when_it_pays_the_penalty():
 @pytest.mark.parametrize(
     ("button", "says"),
     [
-        ("Head 1 sees a step", "Head 1 of 8, slope 0.5, query at 511: half of the attention lies within distance 1."),
+        ("Head 1 sees a step", "Head 1 of 8, slope 0.5, query at 2047: half of the attention lies within distance 1."),
         ("Head 8 sees far", "query at 2047: half of the attention lies within distance 177."),
         ("A tie: c = m · 20", "with bonus 10 against a penalty of 10, takes 28.2% instead of 1.8e-05"),
         ("Content wins: c = 11", "within distance 20 (1 without the bonus)"),

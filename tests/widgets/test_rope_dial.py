@@ -49,7 +49,7 @@ def test_score_stands_still_while_move_both_slides():
     ("button", "expected"),
     [
         ("Same position", "Score 1.000"),
-        ("Quarter turn apart", "1.600 rad = 91.7° apart. Score -0.029"),  # cos 1.6, as near as whole positions come
+        ("About a quarter turn", "1.600 rad = 91.7° apart. Score -0.029"),  # cos 1.6, as near as whole positions come
         ("Move both by 10", "q at position 30, k at position 18: offset 12"),
     ],
 )
