@@ -302,6 +302,7 @@ def test_dense_form_serves_where_flex_cannot_and_says_so_once(said, change, reas
         torch.testing.assert_close(out.double(), dense(q, q, q, slopes, True), atol=2e-6, rtol=0)
 
 
+@pytest.mark.filterwarnings("ignore:alibi_attention builds the dense bias")
 def test_gradients_are_those_of_the_formula():
     q, k, v = (tensor.requires_grad_() for tensor in random_qkv(1, 2, 3, 5, 4, torch.float64))
     slopes = alibi_slopes(2).double().requires_grad_()
