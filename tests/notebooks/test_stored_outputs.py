@@ -318,7 +318,6 @@ DAMAGE = [
     (names_no_path_of_a_machine, prints("('/root/x',)\n")),
     (names_no_path_of_a_machine, shows("text/html", "<a href='/tmp/x'>")),
     (names_no_path_of_a_machine, shows("text/plain", "/Users/someone")),
-    (names_no_path_of_a_machine, prints("/work/x")),
     (names_no_path_of_a_machine, prints(r"C:\Users\someone")),
     (has_normal_metadata, stores_widget_state),
     (has_normal_metadata, stores_a_version),
