@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 LAYOUTS = ("interleaved", "half")
+HEADS_AT_ONCE = 4  # turned in float32 copies on the CPU
 
 
 def rope_frequencies(head_dim: int, *, base: float = 10_000.0) -> Tensor:
@@ -158,9 +159,13 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, layout: str = "interleave
     cos, sin = (table.to(dtype).unsqueeze(-3) for table in (cos, sin))  # one table for all heads
     turn = _turn_neighbours if layout == "interleaved" else _turn_halves
     turning = x[..., : 2 * half]
-    if x.dtype != dtype and x.device.type == "cpu" and not torch.compiler.is_compiling():
-        # A head at a time: its wide copies stay in cache, where those of all heads would be mapped anew in each call.
-        turned = torch.cat([turn(head, cos, sin) for head in turning.split(1, dim=1)], dim=1)
+    many_heads = x.shape[1] > HEADS_AT_ONCE and x.device.type == "cpu"
+    if x.dtype != dtype and many_heads and not torch.compiler.is_compiling():
+        # A few heads at a time: their wide copies stay in cache, where those of all would be mapped anew in each call.
+        turned = torch.empty_like(turning)
+        for first in range(0, x.shape[1], HEADS_AT_ONCE):
+            heads = slice(first, first + HEADS_AT_ONCE)
+            turned[:, heads] = turn(turning[:, heads], cos, sin)
     else:
         turned = turn(turning, cos, sin)
     return turned if 2 * half == width else torch.cat((turned, x[..., 2 * half :]), dim=-1)

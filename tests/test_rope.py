@@ -239,6 +239,18 @@ def test_gradient_is_the_rotation_back(layout, width):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("heads", [1, 4, 7])
+def test_low_precision_gradient_is_the_rotation_back_for_any_number_of_heads(layout, heads):
+    x = torch.randn(2, heads, 3, 6, generator=torch.Generator().manual_seed(0)).bfloat16().requires_grad_()
+    g = torch.randn(2, heads, 3, 6, generator=torch.Generator().manual_seed(1)).bfloat16()
+    cos, sin = rope_cos_sin(torch.arange(3), rope_frequencies(4))
+    out = apply_rope(x, cos, sin, layout=layout)
+    torch.testing.assert_close(out.float(), apply_rope(x.float(), cos, sin, layout=layout), rtol=2**-8, atol=1e-6)
+    (back,) = torch.autograd.grad(out, x, g)
+    torch.testing.assert_close(back.float(), apply_rope(g.float(), cos, -sin, layout=layout), rtol=2**-7, atol=2**-7)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_cos_and_sin_pass_gradients_for_learned_frequencies(layout):
     frequencies = rope_frequencies(4).requires_grad_()
     x = torch.randn(1, 1, 3, 4, dtype=torch.float64)
