@@ -42,6 +42,11 @@ def float64_device(device: torch.device) -> torch.device:
     return torch.device("cpu") if device.type == "mps" else device
 
 
+def at_least_float32(tensor: Tensor) -> Tensor:
+    """The tensor in float32, or as it is if wider: what parameters cast to half precision are computed in."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
+
+
 def check_integer(name: str, value: int, *, minimum: int = 1) -> int:
     """The value as an int that fits int64; TypeError if it is no integer, ValueError if it is out of range."""
     accepted = f"an integer >= {minimum}"

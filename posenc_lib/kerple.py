@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from posenc_lib.base import (
     PositionEncoding,
+    at_least_float32,
     check_choice,
     check_floating,
     check_integer,
@@ -134,12 +135,12 @@ class KerpleBias(PositionEncoding):
     @property
     def r1(self) -> Tensor:
         """(H,), at least 0.01, in float32 or better."""
-        return LEAST + F.softplus(_at_least_float32(self.raw_r1))
+        return LEAST + F.softplus(at_least_float32(self.raw_r1))
 
     @property
     def r2(self) -> Tensor:
         """(H,), at least 0.01, and at most 2 for the power kernel, in float32 or better."""
-        raw = _at_least_float32(self.raw_r2)
+        raw = at_least_float32(self.raw_r2)
         if self.kind == "log":
             return LEAST + F.softplus(raw)
         return (LEAST + (2 - LEAST) * raw.sigmoid()).clamp(max=2)  # the sum may round up past 2
@@ -153,7 +154,3 @@ class KerpleBias(PositionEncoding):
 
     def extra_repr(self) -> str:
         return f"{self.num_heads}, kind={self.kind!r}"
-
-
-def _at_least_float32(tensor: Tensor) -> Tensor:
-    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

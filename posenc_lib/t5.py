@@ -7,7 +7,14 @@ it, share one bucket, so out there the bias no longer tells positions apart.
 import torch
 from torch import Tensor, nn
 
-from posenc_lib.base import PositionEncoding, check_bool, check_integer, check_positions, relative_positions
+from posenc_lib.base import (
+    PositionEncoding,
+    at_least_float32,
+    check_bool,
+    check_integer,
+    check_positions,
+    relative_positions,
+)
 
 __all__ = ["T5Bias", "t5_buckets"]
 
@@ -113,8 +120,7 @@ class T5Bias(PositionEncoding):
         for name, positions in (("q_positions", q_positions), ("k_positions", k_positions)):
             if positions.is_floating_point():
                 raise TypeError(f"{name} must be integer to fall into buckets, got {positions.dtype}")
-        weight = self.weight.to(torch.promote_types(self.weight.dtype, torch.float32))
-        return weight[:, t5_buckets(relative, **self.buckets)].movedim(0, -3)
+        return at_least_float32(self.weight)[:, t5_buckets(relative, **self.buckets)].movedim(0, -3)
 
     def extra_repr(self) -> str:
         return ", ".join((str(self.num_heads), *(f"{name}={value}" for name, value in self.buckets.items())))

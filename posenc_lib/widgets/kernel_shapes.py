@@ -10,6 +10,7 @@ from matplotlib.artist import Artist
 
 from posenc_lib.kerple import kerple_log_bias, kerple_power_bias
 from posenc_lib.t5 import t5_buckets
+from posenc_lib.widgets.alibi_row import half_mass_distance
 from posenc_lib.widgets.live_figure import (
     BLACK,
     BLUE,
@@ -22,7 +23,7 @@ from posenc_lib.widgets.live_figure import (
     slider,
 )
 
-__all__ = ["KernelShapes", "equal_contents_attention", "fitted_t5_table", "half_mass_distance", "kernel_biases"]
+__all__ = ["KernelShapes", "equal_contents_attention", "fitted_t5_table", "kernel_biases"]
 
 FITTED = 128  # the T5 table is fitted on distances 0 … FITTED − 1
 QUERIES = (63, 127, 255, 511)
@@ -63,11 +64,6 @@ def equal_contents_attention(bias: np.ndarray) -> np.ndarray:
     """The softmax of the bias: what a causal query gives its keys if all their contents score alike; (T,) → (T,)."""
     weights = np.exp(bias - bias.max())
     return weights / weights.sum()
-
-
-def half_mass_distance(weights: np.ndarray) -> int:
-    """The least distance within which half of the attention lies."""
-    return int(np.searchsorted(np.cumsum(weights), 0.5))
 
 
 class KernelShapes(LiveFigure):

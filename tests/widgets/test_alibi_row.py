@@ -10,13 +10,10 @@ from posenc_lib.alibi import AlibiBias
 from posenc_lib.attention import attention
 from posenc_lib.widgets import AlibiRow
 from posenc_lib.widgets.alibi_row import attention_row, half_mass_distance
+from tests.widgets.buttons import press
 
 positions = st.integers(0, 1000)
 slopes = st.floats(2**-8, 1)
-
-
-def press(figure, label):
-    next(child for child in figure.box.children[-1].children if child.description == label).click()
 
 
 @given(position=positions, slope=slopes)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from posenc_lib.widgets import ClockWall
 from posenc_lib.widgets.clock_wall import turns_completed, wall_wavelengths
+from tests.widgets.buttons import press
 
 widths = st.sampled_from([16, 32, 48, 64])
 bases = st.sampled_from([10.0, 100.0, 1e3, 1e4])
@@ -45,7 +46,7 @@ def test_half_turn_button_turns_the_slowest_hand_half_way(head_dim, base):
     wall = ClockWall()
     wall.controls["head_dim"].value = head_dim
     wall.controls["base"].value = base
-    next(child for child in wall.box.children[-1].children if child.description.startswith("Half")).click()
+    press(wall, "Half a turn of the slowest")
     slowest = wall.controls["p"].value / (2 * math.pi * base ** ((head_dim - 2) / head_dim))
     assert slowest == pytest.approx(0.5, abs=0.5 / 25)  # whole positions; the shortest wavelength here is 47
 

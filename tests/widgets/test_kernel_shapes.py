@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc_lib.widgets import KernelShapes
+from posenc_lib.widgets.alibi_row import half_mass_distance
 from posenc_lib.widgets.kernel_shapes import (
     equal_contents_attention,
     fitted_t5_table,
-    half_mass_distance,
     kernel_biases,
 )
+from tests.widgets.buttons import press
 
 slopes = st.sampled_from([2.0**-h for h in range(1, 9)])
 
@@ -85,6 +86,6 @@ def test_a_distance_beyond_the_first_token_means_the_first_token():
 def test_button_makes_the_power_kernel_alibi():
     widget = KernelShapes()
     widget.controls["slope"].value = 1 / 8
-    next(child for child in widget.box.children[-1].children if child.description.startswith("Power =")).click()
+    press(widget, "Power = ALiBi (r₁ = m, r₂ = 1)")
     for alibi, power in zip(widget.curves["ALiBi"], widget.curves["power"], strict=True):
         np.testing.assert_allclose(power.get_ydata(), alibi.get_ydata(), rtol=1e-12)

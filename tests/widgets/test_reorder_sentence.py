@@ -16,6 +16,7 @@ from posenc_lib.widgets.reorder_sentence import (
     read_sentence,
     reorder,
 )
+from tests.widgets.buttons import press
 
 ALL = range(len(ORDERS))
 SWAP_EARLY = ORDERS.index((0, 2, 1, 3, 4, 5))
@@ -131,7 +132,7 @@ def test_the_global_random_state_is_left_alone():
 )
 def test_buttons_show_what_they_say(button, expected):
     widget = ReorderSentence()
-    next(child for child in widget.box.children[-1].children if child.description == button).click()
+    press(widget, button)
     assert expected in widget.readout
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from posenc_lib.widgets import RopeDial
 from posenc_lib.widgets.rope_dial import dial_state, shift_scores
+from tests.widgets.buttons import press
 
 positions = st.integers(-4096, 4096)
 pairs = st.integers(0, 3)
@@ -55,7 +56,7 @@ def test_score_stands_still_while_move_both_slides():
 )
 def test_buttons_show_what_they_say(button, expected):
     dial = RopeDial()
-    next(child for child in dial.box.children[-1].children if child.description == button).click()
+    press(dial, button)
     assert expected in dial.readout
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from posenc_lib.widgets import ScoreByDistance
 from posenc_lib.widgets.score_by_distance import chosen_vectors, first_negative, score_by_distance, score_curves
+from tests.widgets.buttons import press
 
 OPTIONS = {"offset": 300, "head_dim": 128, "base": 1e4}
 
@@ -106,7 +107,7 @@ def test_first_negative_of_a_curve_without_one_is_none():
 )
 def test_buttons_show_what_they_say(button, expected):
     figure = ScoreByDistance()
-    next(child for child in figure.box.children[-1].children if child.description == button).click()
+    press(figure, button)
     for words in expected:
         assert words in figure.readout
 

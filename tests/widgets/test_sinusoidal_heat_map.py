@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from posenc_lib.widgets import SinusoidalHeatMap
 from posenc_lib.widgets.sinusoidal_heat_map import hand_tips, pair_curves
+from tests.widgets.buttons import press
 
 
 def angle(position, pair, dim=32):
@@ -54,7 +55,7 @@ def test_hand_of_pair_4_points_down_at_half_its_turn():
 def test_one_turn_button_goes_to_the_wavelength_or_as_far_as_the_slider_does(pair, p):
     heat_map = SinusoidalHeatMap()
     heat_map.controls["pair"].value = pair
-    next(child for child in heat_map.box.children[-1].children if child.description.startswith("One turn")).click()
+    press(heat_map, "One turn of pair k, if it fits")
     assert heat_map.controls["p"].value == p
 
 

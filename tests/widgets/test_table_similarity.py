@@ -6,10 +6,7 @@ from hypothesis import strategies as st
 
 from posenc_lib.widgets import TableSimilarity
 from posenc_lib.widgets.table_similarity import cosine_matrix, range_at_offset
-
-
-def press(figure, button):
-    next(child for child in figure.box.children[-1].children if child.description == button).click()
+from tests.widgets.buttons import press
 
 
 def set_rows(figure, p, q):
