@@ -11,7 +11,7 @@ PYTEST = $(BIN)/python -m pytest -n 2 --dist loadscope
 # JupyterLab does not start for root without this.
 AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: lab test test-all test-long test-browser notebooks bench lint format
+.PHONY: lab test test-all test-long test-browser notebooks exercises bench lint format
 .NOTPARALLEL:
 
 lab:
@@ -40,6 +40,11 @@ test-browser:
 notebooks:
 	$(SETUP) lab test
 	$(BIN)/python tools/store_notebooks.py $(ARGS)
+
+# Make the exercises from the solutions, run and store both: all, or ARGS="notebooks/solutions/…_solutions.ipynb".
+exercises:
+	$(SETUP) lab test
+	$(BIN)/python -m tools.make_exercises $(ARGS)
 
 bench:
 	$(SETUP) lab peers

@@ -98,21 +98,26 @@ def first_line(cell: NotebookNode) -> str:
 
 
 def normalise(notebook: NotebookNode) -> None:
-    """Drop what changes from run to run or machine to machine: versions, widget state, view ids.
+    """Drop what changes from run to run, editor to editor or machine to machine: versions, widget state, view ids.
 
     A stored widget view points to a model that no longer exists. Without it every front end shows the picture
     and the text that lie beside it.
     """
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
-        cell.metadata.pop("execution", None)
+        for passing in ("execution", "lines_to_next_cell"):  # of nbclient, of jupytext
+            cell.metadata.pop(passing, None)
         for output in cell.get("outputs", []):
             output.get("data", {}).pop(WIDGET_VIEW, None)
 
 
-def store(path: Path) -> None:
-    """Execute the notebook in its own folder and replace its file; on a NotebookFault the file is untouched."""
-    notebook = nbformat.read(path, as_version=4)
+def store(path: Path, notebook: NotebookNode | None = None) -> None:
+    """Execute the notebook, the one at `path` by default, in that folder and write it there.
+
+    On a NotebookFault the file is as it was.
+    """
+    if notebook is None:
+        notebook = nbformat.read(path, as_version=4)
     execute(notebook, path.parent, label=path.name)
     normalise(notebook)
     written = path.with_name(path.name + ".part")

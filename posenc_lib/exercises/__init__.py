@@ -1,13 +1,13 @@
 """Exercises that answer back: checks with feedback, hints, predictions and quizzes, and what became of them.
 
-A file lesson_NN.py holds a lesson's exercises and quiz. Nothing here raises for what a learner answers; a wrong id or
-argument in the notebook itself raises ValueError or TypeError.
+A file lesson_NN.py holds a lesson's exercises, quiz and interview questions. Nothing here raises for what a learner
+answers; a wrong id or argument in the notebook itself raises ValueError or TypeError.
 """
 
 from posenc_lib.exercises.catalogue import exercises as _exercises
 from posenc_lib.exercises.checks import Feedback, check, hint, progress
 from posenc_lib.exercises.predictions import Prediction, predict, reveal
-from posenc_lib.exercises.quizzes import Quiz, quiz
+from posenc_lib.exercises.quizzes import Quiz, interview, interview_questions, quiz
 
 __all__ = [
     "EXERCISES",
@@ -16,6 +16,8 @@ __all__ = [
     "Quiz",
     "check",
     "hint",
+    "interview",
+    "interview_questions",
     "predict",
     "progress",
     "quiz",

@@ -1,6 +1,7 @@
-"""Every exercise and quiz, gathered from the files lesson_NN.py.
+"""Every exercise, quiz and interview question, gathered from the files lesson_NN.py.
 
-Each holds EXERCISES, a tuple of Exercise, and QUIZ, a tuple of Question; either may be empty. Nothing else lists them.
+Each holds EXERCISES, a tuple of Exercise, QUIZ, a tuple of Question, and INTERVIEW, a tuple of InterviewQuestion; any
+of them may be empty. Nothing else lists them.
 """
 
 import difflib
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from posenc_lib.base import check_choice
-from posenc_lib.exercises.exercise import Exercise, Question
+from posenc_lib.exercises.exercise import Exercise, InterviewQuestion, Question
 
 Entry = TypeVar("Entry")
 
@@ -33,3 +34,7 @@ lessons = {
 }
 exercises: dict[str, Exercise] = {exercise.id: exercise for lesson in lessons.values() for exercise in lesson.EXERCISES}
 quizzes: dict[str, tuple[Question, ...]] = {id: lesson.QUIZ for id, lesson in lessons.items() if lesson.QUIZ}
+interviews: dict[str, tuple[InterviewQuestion, ...]] = {
+    id: lesson.INTERVIEW for id, lesson in lessons.items() if lesson.INTERVIEW
+}
+interview: tuple[InterviewQuestion, ...] = tuple(question for asked in interviews.values() for question in asked)

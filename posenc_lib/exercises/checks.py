@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from posenc_lib.exercises import catalogue, progress_file
-from posenc_lib.exercises.exercise import WrongAnswer
+from posenc_lib.exercises.exercise import NotTried, WrongAnswer
 from posenc_lib.exercises.on_screen import wrapped
+from posenc_lib.exercises.time_limit import TookTooLong, call_within
 
 __all__ = ["Feedback", "check", "hint", "progress"]
+
+TIME_LIMIT = 10.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,9 @@ class Feedback:
 def check(id: str, answer: Any) -> Feedback:
     """Check an answer, print what came of it and remember it; `...` counts as not tried yet.
 
+    An answer that is a function is called on drawn inputs, and stopped after TIME_LIMIT where `call_within` can:
+    on the main thread, not on Windows.
+
     Args:
         id: one of EXERCISES.
         answer: anything; what cannot be an answer is said to be none, never raised.
@@ -35,16 +41,21 @@ def check(id: str, answer: Any) -> Feedback:
         ValueError: no exercise has that id.
     """
     exercise = catalogue.look_up(catalogue.exercises, id)
-    if answer is ...:
+    try:
+        call_within(TIME_LIMIT, exercise.check, answer)
+        feedback = Feedback(True, wrapped(f"{id}: right. {exercise.solved}"))
+    except NotTried:
         feedback = Feedback(False, f"{id}: not tried yet")
         print(feedback.message)
         return feedback
-    try:
-        exercise.check(answer)
-        feedback = Feedback(True, wrapped(f"{id}: right. {exercise.solved}"))
     except WrongAnswer as wrong:
         feedback = Feedback(False, wrapped(f"{id}: not yet. {wrong.message}"), wrong.misconception)
-    except (Exception, SystemExit) as error:
+    except TookTooLong:
+        said = f"It was stopped after {TIME_LIMIT:g} seconds. Does every loop in it end?"
+        feedback = Feedback(False, wrapped(f"{id}: not yet. {said}"), "never-returns")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         reason = traceback.format_exception_only(error)[-1].strip()
         feedback = Feedback(False, wrapped(f"{id}: not yet. Your answer raised {reason}"), "raises")
 
@@ -89,9 +100,11 @@ def progress() -> None:
         solved = sum(id in state["solved"] for id in ids)
         tried = sum(id in state["attempts"] and id not in state["solved"] for id in ids)
         print(f"lesson {lesson}   {solved:6}  {tried:5}  {len(ids) - solved - tried:4}")
-    for id, questions in catalogue.quizzes.items():
-        answers = {question.right: state["quiz_answers"].get(f"{id}/{question.id}") for question in questions}
-        answered = sum(answer is not None for answer in answers.values())
-        right = sum(answer == expected for expected, answer in answers.items())
-        print(f"quiz {id}     {answered} of {len(questions)} answered, {right} right")
+    sets = {f"quiz {id}": (id, questions) for id, questions in catalogue.quizzes.items()}
+    sets["interview"] = ("interview", catalogue.interview)
+    for name, (id, questions) in sets.items():
+        answers = [state["quiz_answers"].get(f"{id}/{question.id}") for question in questions]
+        answered = sum(answer is not None for answer in answers)
+        right = sum(answer == question.right for answer, question in zip(answers, questions, strict=True))
+        print(f"{name:11} {answered} of {len(questions)} answered, {right} right")
     print(f"predictions made: {len(state['predictions'])}")

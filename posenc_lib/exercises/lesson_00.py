@@ -4,6 +4,8 @@ from posenc_lib.exercises.exercise import Question
 
 EXERCISES = ()
 
+INTERVIEW = ()
+
 QUIZ = (
     Question(
         id="sockets",

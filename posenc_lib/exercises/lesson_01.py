@@ -1,8 +1,47 @@
-"""Lesson 1, the permutation proof: the quiz."""
+"""Lesson 1, the permutation proof: interview questions and quiz."""
 
-from posenc_lib.exercises.exercise import Question
+from posenc_lib.exercises.exercise import InterviewQuestion, Question
 
 EXERCISES = ()
+
+INTERVIEW = (
+    InterviewQuestion(
+        id="why-positions",
+        text="Why does a Transformer need positions at all?",
+        choices=(
+            "Attention cannot handle texts of different lengths without them",
+            "Attention without a mask treats its input as a set: reorder the words, and each keeps its output",
+            "Without them the softmax does not sum to 1",
+        ),
+        right="Attention without a mask treats its input as a set: reorder the words, and each keeps its output",
+        explanation=(
+            "Scores are dot products of contents, and the softmax and the weighted sum run over all keys "
+            "alike, so Attention(PX) = P·Attention(X) for every permutation P. Heads, residuals, norms "
+            "and MLPs act on each word alone and keep that. “The cat sat on the mat” and “the mat sat on "
+            "the cat” give every word the same vector."
+        ),
+        lesson="01",
+        claim="“the cat sat on the mat” and “the mat sat on the cat”: each word gets the same vector in both",
+    ),
+    InterviewQuestion(
+        id="decoder-without-encoding",
+        text="A decoder-only model is trained without any encoding. Can it use word order?",
+        choices=(
+            "Yes, from the second layer on: the causal mask breaks the symmetry",
+            "No, attention is permutation-equivariant",
+            "Yes, in the first layer already, for any two orders of the words before the last",
+        ),
+        right="Yes, from the second layer on: the causal mask breaks the symmetry",
+        explanation=(
+            "The mask shows each word another set of words. After one layer the last word's output is "
+            "still the same for any order of the words before it; but those words' own outputs differ, "
+            "and a second layer reads them. What such a model reaches in practice is a matter of "
+            "measurement, and identical tokens without a start token stay alike at any depth."
+        ),
+        lesson="01",
+        claim="two causal layers give 24 different last outputs for 24 orders",
+    ),
+)
 
 QUIZ = (
     Question(

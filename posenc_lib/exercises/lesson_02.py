@@ -1,8 +1,47 @@
-"""Lesson 2, the sinusoidal torus: the quiz."""
+"""Lesson 2, the sinusoidal torus: interview questions and quiz."""
 
-from posenc_lib.exercises.exercise import Question
+from posenc_lib.exercises.exercise import InterviewQuestion, Question
 
 EXERCISES = ()
+
+INTERVIEW = (
+    InterviewQuestion(
+        id="why-sine-and-cosine",
+        text="Why does the sinusoidal encoding use a sine and a cosine of each frequency?",
+        choices=(
+            "For twice the width",
+            "So that a shift by any fixed offset is one matrix, the same at every position",
+            "Because a cosine decays faster than a sine",
+        ),
+        right="So that a shift by any fixed offset is one matrix, the same at every position",
+        explanation=(
+            "The pair is a point on a circle, and moving on by Δ turns it by Δω: PE(p + Δ) = M_Δ PE(p), "
+            "with M_Δ block-diagonal and free of p. A sine alone gives two positions of one wave the "
+            "same value, and no matrix takes sin pω to sin (p + Δ)ω. The pair also keeps every norm at "
+            "√(d/2)."
+        ),
+        lesson="02",
+        claim="M_Δ PE(p) = PE(p + Δ) on 500 drawn widths, positions and shifts",
+    ),
+    InterviewQuestion(
+        id="sinusoidal-extrapolates",
+        text="“Sinusoidal encodings extrapolate, for they are defined at every position.” Your answer?",
+        choices=(
+            "Right: that is why the paper chose them",
+            "Wrong: they cannot be computed past the trained length",
+            "They are defined there, and a trained model has never seen what they show there",
+        ),
+        right="They are defined there, and a trained model has never seen what they show there",
+        explanation=(
+            "A row exists for every position, with the same norm. But the slow pairs have not completed "
+            "a turn in training, so past the trained length they point where they never pointed, and "
+            "nothing taught the weights what that means. Papers that measured it find the loss rising "
+            "soon after the trained length."
+        ),
+        lesson="02",
+        claim="at position 128 all 21 of them point where they never pointed before",
+    ),
+)
 
 QUIZ = (
     Question(

@@ -1,8 +1,47 @@
-"""Lesson 5, ALiBi's slopes: the quiz."""
+"""Lesson 5, ALiBi's slopes: interview questions and quiz."""
 
-from posenc_lib.exercises.exercise import Question
+from posenc_lib.exercises.exercise import InterviewQuestion, Question
 
 EXERCISES = ()
+
+INTERVIEW = (
+    InterviewQuestion(
+        id="alibi-in-a-minute",
+        text="How does ALiBi work?",
+        choices=(
+            "It subtracts slope · distance from each scaled score, with a fixed slope a head",
+            "It multiplies attention weights by a learned decay and renormalises them",
+            "It adds a vector for the distance to keys and values",
+        ),
+        right="It subtracts slope · distance from each scaled score, with a fixed slope a head",
+        explanation=(
+            "No embeddings and no parameters: head h of H = 2ⁿ has the slope 2^(−8h/H), and −slope·|i − "
+            "j| is added after the division by √d, before the softmax. A linear penalty on a logit is an "
+            "exponential factor on a weight, so each head has a range of its own, from about one token "
+            "to a few hundred. Content can still override it."
+        ),
+        lesson="05",
+        claim="half of the attention of 8 heads lies within 1, 2, 5, 11, 22, 44, 88 and 177 tokens",
+    ),
+    InterviewQuestion(
+        id="alibi-long-context",
+        text=("An ALiBi model keeps its loss flat far beyond the trained length. Does it use the long context?"),
+        choices=(
+            "Yes, a flat loss shows it",
+            "Not shown: a model that looks only near by stays flat as well",
+            "No, ALiBi raises an error there",
+        ),
+        right="Not shown: a model that looks only near by stays flat as well",
+        explanation=(
+            "With the usual slopes nearly all attention stays within some hundred tokens, so more text "
+            "changes little, for better or worse. Evaluation hides this: windows that do not overlap get "
+            "better with length because fewer tokens stand at a window's start. Measure use with a task "
+            "that needs a far token, or slide the window."
+        ),
+        lesson="05",
+        claim="with ALiBi, cutting 8192 drawn tokens to the last 2048 changes the output by under 1 %",
+    ),
+)
 
 QUIZ = (
     Question(

@@ -1,8 +1,67 @@
-"""Lesson 6, relative biases: the quiz."""
+"""Lesson 6, relative biases: interview questions and quiz."""
 
-from posenc_lib.exercises.exercise import Question
+from posenc_lib.exercises.exercise import InterviewQuestion, Question
 
 EXERCISES = ()
+
+INTERVIEW = (
+    InterviewQuestion(
+        id="t5-against-alibi",
+        text="How does T5's bias differ from ALiBi's?",
+        choices=(
+            "It is learned, a number a head for each bucket of distances, and flat beyond the last one",
+            "It is added to the embeddings, not to the scores",
+            "It is the same with learned slopes",
+        ),
+        right="It is learned, a number a head for each bucket of distances, and flat beyond the last one",
+        explanation=(
+            "T5 learns one scalar for each head and bucket: exact for short distances, logarithmic "
+            "after, and one bucket for everything from 113 on in a causal model of 32 buckets. Its "
+            "scores are not divided by √d. So it can take any shape near by and is blind to position far "
+            "away, where ALiBi's line goes on falling."
+        ),
+        lesson="06",
+        claim="causal, all distances from 113 on share a bucket, and 112 is not in it",
+    ),
+    InterviewQuestion(
+        id="kernel-that-qualifies",
+        text="What may a relative bias f(|i − j|) be, if it should act like a kernel on positions?",
+        choices=(
+            "Anything that falls with distance",
+            "Conditionally positive definite, since the softmax absorbs the constant that is missing",
+            "Positive everywhere",
+        ),
+        right="Conditionally positive definite, since the softmax absorbs the constant that is missing",
+        explanation=(
+            "A positive definite bias is a dot product of position features. A conditionally positive "
+            "definite one becomes positive definite after a constant is added, and one constant on all "
+            "biases changes no softmax. −r₁|i − j|^r₂ with 0 < r₂ ≤ 2 and −r₁ log(1 + r₂|i − j|) "
+            "qualify; ALiBi is the first with r₂ = 1."
+        ),
+        lesson="06",
+        claim="a constant of 100 on all biases leaves the attention as it is",
+    ),
+    InterviewQuestion(
+        id="three-sockets",
+        text=(
+            "Added to the embeddings, turned into queries and keys, or added to the scores: what sets the three apart?"
+        ),
+        choices=(
+            "Only the number of parameters",
+            "Added vectors reach the values and mix with content; the other two enter each layer's scores alone",
+            "Only biases can tell left from right",
+        ),
+        right="Added vectors reach the values and mix with content; the other two enter each layer's scores alone",
+        explanation=(
+            "A vector added once goes through all three projections, so scores get content–position "
+            "terms and values carry positions. A rotation or a bias enters the score again in each layer "
+            "and leaves the first layer's values free of position. Symmetric biases cannot tell left "
+            "from right without a mask; signed buckets and rotations can."
+        ),
+        lesson="06",
+        claim="with T5's signed buckets a head gives the next word over 99 % of its attention",
+    ),
+)
 
 QUIZ = (
     Question(

@@ -1,5 +1,7 @@
 """What a learner has done, in one small JSON file beside the notebook; POSENC_PROGRESS names another place.
 
+Exercises share the lessons' file, a folder up; solutions do not, for running them solves nothing.
+
 Every change reads the file, changes it and replaces it whole, under a lock: two kernels lose nothing of each other's,
 and a kernel killed at any moment leaves the old file or the new one. Where the file cannot be written, progress is
 kept in memory until the kernel stops.
@@ -71,7 +73,10 @@ def update(change: Callable[[State], None]) -> State:
 
 
 def _path() -> Path:
-    return Path(os.environ.get("POSENC_PROGRESS") or "posenc_progress.json").resolve()
+    if place := os.environ.get("POSENC_PROGRESS"):
+        return Path(place).resolve()
+    folder = Path.cwd()
+    return (folder.parent if folder.name == "exercises" else folder) / "posenc_progress.json"
 
 
 def _beside(path: Path, suffix: str) -> Path:

@@ -1,8 +1,11 @@
-"""A lesson's closing quiz: choose, then check, as often as you like."""
+"""A lesson's closing quiz, and interview questions: choose, then check, as often as you like."""
+
+from collections.abc import Sequence
 
 import ipywidgets
 
 from posenc_lib.exercises import catalogue, progress_file
+from posenc_lib.exercises.exercise import Question
 from posenc_lib.exercises.on_screen import (
     OnScreen,
     column,
@@ -13,20 +16,19 @@ from posenc_lib.exercises.on_screen import (
     text_widget,
 )
 
-__all__ = ["Quiz", "quiz"]
+__all__ = ["Quiz", "interview", "interview_questions", "quiz"]
 
 
 class Quiz(OnScreen):
-    """The questions of one quiz, with the answers given last time.
+    """Multiple-choice questions, with the answers given last time, which are kept under `id`.
 
     Attributes:
         controls: question id → RadioButtons.
         button: checks what is chosen.
     """
 
-    def __init__(self, id: str) -> None:
-        self._id = id
-        self._questions = catalogue.look_up(catalogue.quizzes, id)
+    def __init__(self, id: str, questions: Sequence[Question]) -> None:
+        self._id, self._questions = id, questions
         answers = progress_file.read()["quiz_answers"]
         self.controls: dict[str, ipywidgets.RadioButtons] = {}
         self._verdicts: dict[str, ipywidgets.HTML] = {}
@@ -73,7 +75,7 @@ class Quiz(OnScreen):
                 continue
             right += answer == question.right
             verdict = "Right." if answer == question.right else "Not so."
-            show_text(self._verdicts[question.id], verdict, question.explanation)
+            show_text(self._verdicts[question.id], verdict, question.answered())
         show_text(self._summary, f"{right} of {len(self._questions)} right.")
 
 
@@ -86,4 +88,21 @@ def quiz(id: str) -> Quiz:
     Raises:
         ValueError: no quiz has that id.
     """
-    return Quiz(id)
+    return Quiz(id, catalogue.look_up(catalogue.quizzes, id))
+
+
+def interview(id: str) -> Quiz:
+    """A lesson's interview questions: choose an answer, check it, and read a model answer with what supports it.
+
+    Args:
+        id: the lesson's two digits, "04".
+
+    Raises:
+        ValueError: no interview question has that lesson.
+    """
+    return Quiz("interview", catalogue.look_up(catalogue.interviews, id))
+
+
+def interview_questions() -> Quiz:
+    """The interview questions of all lessons; an answer given here stands in its lesson too."""
+    return Quiz("interview", catalogue.interview)

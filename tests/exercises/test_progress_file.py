@@ -82,7 +82,7 @@ def test_progress_survives_a_new_process(progress_path, monkeypatch):
     check(ROPE, 1)
     code = f"from posenc_lib.exercises import hint, progress; progress(); hint({ROPE!r})"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "lesson 04        1      0     0\n" in result.stdout
+    assert "lesson 04        1      0  " in result.stdout
     assert f"{ROPE}, hint 2 of 3" in result.stdout
 
 
@@ -92,6 +92,15 @@ def test_environment_variable_names_another_place(tmp_path, monkeypatch, progres
     check(ROPE, 1)
     assert elsewhere.exists()
     assert not progress_path.exists()
+
+
+@pytest.mark.parametrize(("folder", "shared"), [("exercises", True), ("solutions", False)])
+def test_exercises_share_the_lessons_file_and_solutions_do_not(folder, shared, tmp_path, monkeypatch, progress_path):
+    (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / folder)
+    check(ROPE, 1)
+    assert progress_path.exists() == shared
+    assert (tmp_path / folder / progress_path.name).exists() != shared
 
 
 def test_reading_leaves_a_fresh_folder_as_it_was(tmp_path):
@@ -132,7 +141,7 @@ def test_damaged_file_is_kept_beside_said_and_passed_over(content, first_call, p
     progress()
     said = capsys.readouterr().out
     assert "damaged" not in said
-    assert "lesson 04        1      0     0\n" in said
+    assert "lesson 04        1      0  " in said
 
 
 def test_file_of_a_newer_version_keeps_what_is_not_known_here(progress_path):
@@ -164,7 +173,7 @@ def test_unwritable_place_is_said_once_and_progress_kept_in_memory(where, tmp_pa
     said = capsys.readouterr().out
     assert said.count("file.json cannot be used") == 1
     assert f"{ROPE}, hint 2 of 3" in said
-    assert "lesson 04        1      0     0\n" in said
+    assert "lesson 04        1      0  " in said
     if where == "read-only":
         assert json.loads(path.read_text("utf-8"))["attempts"] == {ROPE: 1}, "the file stays as it was"
         assert progress_file.read()["attempts"] == {ROPE: 2}, "and what it held is not forgotten"
@@ -177,5 +186,5 @@ def test_damaged_file_that_cannot_be_moved_is_passed_over(progress_path, monkeyp
     progress()
     said = capsys.readouterr().out
     assert said.count("cannot be used") == 1
-    assert "lesson 04        1      0     0\n" in said
+    assert "lesson 04        1      0  " in said
     assert progress_path.read_text("utf-8") == "{"

@@ -1,12 +1,15 @@
 """A quiz gives nothing away, answers per question, remembers, and what it states is true."""
 
 import math
+import re
 
 import pytest
 import torch
 
-from posenc_lib.exercises import catalogue, progress, quiz
+from posenc_lib.exercises import catalogue, interview, interview_questions, progress, quiz
 from posenc_lib.rope import apply_rope, rope_cos_sin, rope_frequencies
+from tests.notebooks.cells import claims_in, read
+from tools.store_notebooks import NOTEBOOKS
 
 QUIZZES = catalogue.quizzes
 
@@ -96,6 +99,39 @@ def test_choices_wrap_instead_of_being_cut():
     for control in shown.controls.values():
         assert control.layout.width == "100%"
         assert "posenc-choices" in control._dom_classes
+
+
+INTERVIEWS = catalogue.interviews
+
+
+@pytest.mark.parametrize("id", INTERVIEWS)
+def test_model_answer_rests_on_a_claim_its_lesson_verifies(id):
+    (notebook,) = NOTEBOOKS.glob(f"{id}_*.ipynb")
+    for question in INTERVIEWS[id]:
+        assert question.lesson == id
+        assert question.claim in claims_in(read(notebook))
+        assert question.choices.count(question.right) == 1
+        assert len(set(question.choices)) == len(question.choices) >= 3
+
+
+def test_interview_questions_are_gathered_by_one_call():
+    ids = [question.id for questions in INTERVIEWS.values() for question in questions]
+    assert len(set(ids)) == len(ids), "answers of all lessons are kept in one place"
+    assert list(interview_questions().controls) == ids
+    assert len(ids) >= 14
+
+
+def test_interview_takes_a_choice_first_and_then_shows_the_model_answer():
+    shown = interview("04")
+    first, *others = INTERVIEWS["04"]
+    assert first.explanation not in texts(shown) + shown.describe()
+    shown.controls[first.id].value = first.choices[0]
+    shown.button.click()
+    said = re.sub("&#x27;", "'", texts(shown))
+    assert first.explanation in said
+    assert f"Lesson 4 shows it: ✓ {first.claim}" in said
+    assert not any(question.explanation in said for question in others)
+    assert interview_questions().controls[first.id].value == first.choices[0], "one answer, in both places"
 
 
 # What quiz 04 states, measured.

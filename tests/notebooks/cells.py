@@ -1,6 +1,7 @@
 """What the tests of notebooks ask of a notebook's cells."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -8,6 +9,7 @@ from nbformat import NotebookNode
 
 from posenc_lib.widgets import GALLERY
 
+VERIFIED_LINE = re.compile(r"^✓ (.+)$", re.MULTILINE)
 BUILDS_A_WIDGET = re.compile(rf"\b(?:{'|'.join(widget.__name__ for widget in GALLERY.values())})\(")
 
 
@@ -32,3 +34,22 @@ def widget_cells(notebook: NotebookNode) -> list[NotebookNode]:
 def calls(notebook: NotebookNode, function: str) -> int:
     """How often the code calls a function by this name."""
     return sum(len(re.findall(rf"(?<![\w.]){function}\(", cell.source)) for cell in code_cells(notebook))
+
+
+def outputs_of(notebook: NotebookNode) -> list[NotebookNode]:
+    return [output for cell in code_cells(notebook) for output in cell.outputs]
+
+
+def texts_of(notebook: NotebookNode) -> Iterator[str]:
+    """Everything stored that a reader can read: printed text and every representation of a value but pictures."""
+    for output in outputs_of(notebook):
+        if output.output_type == "stream":
+            yield output.text
+        for kind, value in output.get("data", {}).items():
+            if kind == "image/svg+xml" or not kind.startswith("image/"):
+                yield str(value)
+
+
+def claims_in(notebook: NotebookNode) -> list[str]:
+    """What `verify` printed."""
+    return [claim for text in texts_of(notebook) for claim in VERIFIED_LINE.findall(text)]

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tests.notebooks.cells import calls, code_cells, read, tags_of
+from tests.notebooks.cells import calls, claims_in, code_cells, outputs_of, read, tags_of, texts_of
 from tools.store_notebooks import METADATA, NOTEBOOKS, WIDGET_VIEW, all_notebooks
 
 IMAGE_LIMIT = 150_000  # bytes
@@ -22,7 +22,6 @@ PREDICTIONS = 4
 
 MACHINE_PATH = re.compile(r"(?<![\w/.])/(?:root|home|tmp|work|Users)\b|\b[A-Z]:\\|site-packages")
 LOOKS_WRONG = re.compile(r"Warning|Traceback \(most recent call last\)")
-VERIFIED_LINE = re.compile(r"^✓ (.+)$", re.MULTILINE)
 # nbval honours neither a trailing ";" nor text that goes through an Output widget or is cleared again, and
 # "interact" draws a new figure for every move of a slider.
 NOT_IN_A_LESSON = {
@@ -34,24 +33,6 @@ NOT_IN_A_LESSON = {
     r"NBVAL_": "a comment that switches nbval off",
 }
 CALLS_THE_MACHINE = re.compile(r"\b(?:environment_report|pick_device)\(")
-
-
-def outputs_of(notebook):
-    return [output for cell in code_cells(notebook) for output in cell.outputs]
-
-
-def texts_of(notebook):
-    """Everything stored that a reader can read: printed text and every representation of a value but pictures."""
-    for output in outputs_of(notebook):
-        if output.output_type == "stream":
-            yield output.text
-        for kind, value in output.get("data", {}).items():
-            if kind == "image/svg+xml" or not kind.startswith("image/"):
-                yield str(value)
-
-
-def claims_in(notebook):
-    return [claim for text in texts_of(notebook) for claim in VERIFIED_LINE.findall(text)]
 
 
 # What every notebook must be.
