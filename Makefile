@@ -11,7 +11,7 @@ PYTEST = $(BIN)/python -m pytest -n 2 --dist loadscope
 # JupyterLab does not start for root without this.
 AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: lab test test-all test-long test-browser notebooks exercises bench lint format
+.PHONY: lab test test-all test-long test-browser notebooks exercises bench bake-off lint format
 .NOTPARALLEL:
 
 lab:
@@ -49,6 +49,12 @@ exercises:
 bench:
 	$(SETUP) lab peers
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script $(ARGS) || exit 1; done
+
+# Train and measure what lessons 7 and 8 show; stopped and started again it goes on. ARGS="--dask ADDRESS" for a cluster.
+bake-off:
+	$(SETUP) lab test
+	$(BIN)/python -m tools.bake_off $(ARGS)
+	$(BIN)/python -m tools.context_extension $(ARGS)
 
 lint:
 	$(SETUP) lab test
