@@ -52,11 +52,10 @@ def test_a_job_on_another_text_is_refused():
 
 
 def test_seeds_become_mean_spread_and_each():
-    assert bake_off.over_seeds(
-        [{"a": 1.0, "b": [1.0, 2.0]}, {"a": 2.0, "b": [2.0, 5.0]}, {"a": 4.5, "b": [0.0, 2.0]}]
-    ) == {
+    of_seeds = [{"a": 1.0, "b": [1.0, 2.0]}, {"a": 2.0, "b": [2.0, 5.0]}, {"a": 4.5, "b": [0.0, 2.0]}]
+    assert bake_off.over_seeds(of_seeds) == {
         "a": {"mean": 2.5, "spread": 3.5, "seeds": [1.0, 2.0, 4.5]},
-        "b": {"mean": [1.0, 3.0], "spread": [2.0, 3.0]},
+        "b": {"mean": [1.0, 3.0], "spread": [2.0, 3.0], "seeds": [[1.0, 2.0], [2.0, 5.0], [0.0, 2.0]]},
     }
 
 
