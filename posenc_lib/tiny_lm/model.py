@@ -92,7 +92,7 @@ class TinyTransformer(nn.Module):
         positions = torch.arange(tokens.shape[1], device=tokens.device) if positions is None else positions
         x = self.embed(tokens) * math.sqrt(self.embed.embedding_dim)  # entries of size 1, as a sinusoid's are
         x = encoding.add(x, positions)
-        bias = self._causal_bias(encoding, positions)
+        bias = self._causal_bias(encoding, positions, x.dtype)
         for block in self.blocks:
             x = block(x, positions, encoding, bias)
         return self.head(self.norm(x))
@@ -109,10 +109,13 @@ class TinyTransformer(nn.Module):
             raise ValueError(f"tokens must lie from 0 to {last}, got {outside}")
 
     @staticmethod
-    def _causal_bias(encoding: PositionEncoding, positions: Tensor) -> Tensor | None:
-        """The encoding's bias with −∞ above the diagonal, (1, H, T, T); None if it has none, for the faster kernel."""
+    def _causal_bias(encoding: PositionEncoding, positions: Tensor, dtype: torch.dtype) -> Tensor | None:
+        """The encoding's bias with −∞ above the diagonal, (1, H, T, T); None if it has none, for the faster kernel.
+
+        In the queries' dtype: given another, torch's kernel for the CPU may return wrong numbers without a word.
+        """
         bias = encoding.bias(positions, positions)
         if bias is None:
             return None
         later = torch.ones(bias.shape[-2:], dtype=torch.bool, device=bias.device).triu(1)
-        return bias.masked_fill(later, -torch.inf)[None]
+        return bias.to(dtype).masked_fill(later, -torch.inf)[None]

@@ -39,11 +39,13 @@ def by_hand(model, ids):
     return norm(x, weights["norm.weight"]) @ weights["head.weight"].T
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.float32, 2e-5), (torch.bfloat16, 0.1)])
 @pytest.mark.parametrize("name", ENCODINGS)
-def test_logits_are_those_of_the_formula(name):
-    model, ids = make(name), tokens(2, 20)
-    logits = model(ids).double()
-    torch.testing.assert_close(logits, by_hand(model, ids), atol=2e-5, rtol=1e-4)
+def test_logits_are_those_of_the_formula(name, dtype, tolerance):
+    model, ids = make(name).to(dtype), tokens(2, 20)
+    logits = model(ids)
+    assert logits.dtype == dtype
+    torch.testing.assert_close(logits.double(), by_hand(model, ids), atol=tolerance, rtol=tolerance)
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
