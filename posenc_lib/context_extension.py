@@ -257,7 +257,7 @@ def rope_scaling_from_config(config: Mapping[str, Any], head_dim: int) -> RopeSc
         TypeError: config is not a dict, or a value has the wrong type.
         ValueError: an unknown type, a missing key, a value out of range, a config with one entry a layer type.
     """
-    values = _flatten(config)
+    values = config_values(config)
     rope_type = check_choice("config['rope_type']", values["rope_type"], ROPE_TYPES)
 
     def require(*keys: str) -> list[Any]:
@@ -313,7 +313,7 @@ def rope_scaling_from_config(config: Mapping[str, Any], head_dim: int) -> RopeSc
     return scaling
 
 
-def _flatten(config: Mapping[str, Any]) -> dict[str, Any]:
+def config_values(config: Mapping[str, Any]) -> dict[str, Any]:
     """One dict under present names, without Nones: the RoPE part of a config over the config around it."""
     outer = _present_names("config", config)
     places = [place for place in ("rope_parameters", "rope_scaling") if place in outer]

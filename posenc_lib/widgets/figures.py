@@ -39,7 +39,9 @@ def show_lines(
     caption: str,
     xscale: str = "linear",
     yscale: str = "linear",
+    xticks: Sequence[float] | None = None,
     marks: Mapping[str, float] | None = None,
+    bands: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
 ) -> None:
     """Draw one to five labelled lines and print the caption under them.
 
@@ -48,18 +50,26 @@ def show_lines(
         xlabel, ylabel: with units.
         caption: a sentence that says what to see, with its number.
         xscale, yscale: "linear", "log" or "symlog".
+        xticks: where the ticks stand, written as plain numbers; chosen if None.
         marks: label → x of a vertical line.
+        bands: label of a line → (lowest, highest) y at its places, shaded in its colour.
 
     Raises:
-        ValueError: no line, or more lines than can be told apart.
+        ValueError: no line, more lines than can be told apart, or a band without its line.
     """
     if not 1 <= len(lines) <= len(LOOKS):
         raise ValueError(f"lines must hold 1 to {len(LOOKS)} lines, got {len(lines)}")
+    bands = bands or {}
+    if without_line := bands.keys() - lines.keys():
+        raise ValueError(f"bands must be labelled like lines, {sorted(lines)}, got {sorted(without_line)}")
     with matplotlib.style.context(["default", STYLE]):
         figure = _figure(WIDTH)
         axes = figure.add_subplot(xmargin=0.02)
         for (label, (x, y)), look in zip(lines.items(), LOOKS, strict=False):
             axes.plot(np.asarray(x), np.asarray(y), label=label, linewidth=1.3, **look)
+            if label in bands:
+                low, high = map(np.asarray, bands[label])
+                axes.fill_between(np.asarray(x), low, high, color=look["color"], alpha=0.2, linewidth=0)
         for label, x in (marks or {}).items():
             axes.axvline(x, color=GREY, linewidth=1, linestyle=":")
             axes.annotate(
@@ -72,6 +82,9 @@ def show_lines(
                 color=GREY,
             )
         axes.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
+        if xticks is not None:
+            axes.set_xticks(xticks, [f"{x:g}" for x in xticks])
+            axes.xaxis.minorticks_off()
         axes.grid(color="#d9d9d9", linewidth=0.6)
         if len(lines) > 1:
             figure.legend(loc="outside upper center", ncols=min(3, len(lines)), handlelength=3)

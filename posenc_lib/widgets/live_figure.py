@@ -3,7 +3,8 @@
 Axes, ticks and labels are drawn once and kept as pixels; a moved slider restores them and draws only the artists
 that move (blitting), so an update costs milliseconds where a fresh figure costs a hundred. Redraws are synchronous
 on purpose: Jupyter's front end holds a slider's next value back until the kernel is done with the last one, so
-nothing queues, and an error in a redraw surfaces in the cell that caused it.
+nothing queues, and an error in a redraw surfaces in the cell that caused it. What takes longer comes later and
+then calls `refresh`.
 """
 
 import base64
@@ -146,6 +147,17 @@ class LiveFigure:
         """One paragraph: what the picture shows and how to use it."""
         return self.description
 
+    # What a subclass calls.
+
+    def refresh(self) -> None:
+        """Redraw for something other than a control: what was still being computed has come."""
+        self._redraw()
+
+    def say(self, readout: str) -> None:
+        """Set the text line alone."""
+        self.readout = readout
+        self._text.value = f'<div style="line-height: 1.4">{html.escape(readout)}</div>'
+
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         bundle = {
             "text/plain": self.readout,
@@ -196,12 +208,12 @@ class LiveFigure:
                 self._canvas.draw()
             self._background = self._canvas.copy_from_bbox(self.figure.bbox)
             self._background_state = background_state
-        self.readout = self.move(**state)
+        readout = self.move(**state)
         self._canvas.restore_region(self._background)
         for artist in self._moving:
             self.figure.draw_artist(artist)
         self.image.value = self._png()
-        self._text.value = f'<div style="line-height: 1.4">{html.escape(self.readout)}</div>'
+        self.say(readout)
 
     def _png(self) -> bytes:
         """The frame as PNG without row filters, in half the time that Pillow takes to choose them."""

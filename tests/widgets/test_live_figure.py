@@ -3,6 +3,7 @@
 import base64
 import html
 import io
+import json
 import random
 import subprocess
 import sys
@@ -15,15 +16,24 @@ import PIL.Image
 import pytest
 
 from posenc_lib.widgets import GALLERY
+from posenc_lib.widgets.config_reader import CONFIGS
 
 EVERY_WIDGET = pytest.mark.parametrize("name", GALLERY)
 FUZZ_STATES = 300
 
 
-def random_value(control, rng):
+def values_of(control):
+    """What a control may be set to, from one end to the other."""
     if isinstance(control, ipywidgets.IntSlider):
-        return rng.choice([control.min, control.max, rng.randint(control.min, control.max)])
-    return rng.choice([value for _, value in control.options])
+        return range(control.min, control.max + 1)
+    if isinstance(control, ipywidgets.Textarea):
+        return [json.dumps(config) for config in CONFIGS.values()]
+    return [value for _, value in control.options]
+
+
+def random_value(control, rng):
+    values = values_of(control)
+    return rng.choice([values[0], values[-1], rng.choice(values)])
 
 
 def set_all(figure, state):
@@ -76,8 +86,8 @@ def test_setting_a_control_redraws_at_once_and_reset_returns_to_the_first_frame(
         if name == "score_by_distance" and control_name == "offset":
             figure.controls["kind"].value = "tuned"  # the one kind that has an offset
         before = figure.image.value, figure.readout
-        is_slider = isinstance(control, ipywidgets.IntSlider)
-        control.value = control.max if is_slider else next(v for _, v in control.options if v != control.value)
+        values = values_of(control)
+        control.value = values[-1] if values[-1] != control.value else values[0]
         assert figure.image.value != before[0], control_name
         assert figure.readout != before[1], control_name
         text = next(child for child in figure.box.children if isinstance(child, ipywidgets.HTML))
@@ -127,8 +137,7 @@ def test_any_order_of_moves_ends_in_the_picture_of_its_state(name):
 def test_nothing_is_clipped_at_either_end_of_every_control(name, end):
     figure = GALLERY[name]()
     for control in figure.controls.values():
-        is_slider = isinstance(control, ipywidgets.IntSlider)
-        control.value = (control.min, control.max)[end] if is_slider else control.options[end][1]
+        control.value = values_of(control)[end]
     drawn = figure.figure.get_tightbbox(figure.figure.canvas.get_renderer())  # inches
     assert drawn.x0 >= 0
     assert drawn.y0 >= 0
