@@ -14,13 +14,12 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import safetensors.torch
 import torch
 from torch import Tensor
 
 from posenc_lib import ENCODINGS
 from posenc_lib.tiny_lm import TinyTransformer, load_corpus, loss_by_position, recall_by_distance, train
-from posenc_lib.tiny_lm.checkpoints import RESULTS, SHIPPED, WEIGHTS
+from posenc_lib.tiny_lm.checkpoints import RESULTS, SHIPPED, WEIGHTS, save_checkpoint
 from tools import job_runner
 from tools.job_runner import Job, Outcome
 
@@ -76,9 +75,9 @@ def measure_recall(model: TinyTransformer) -> dict:
     }
 
 
-def train_and_measure(encoding: str, task: str, seed: int, steps: int, text: str) -> Outcome:
-    """One job: the model of one encoding, task and seed. `text` is the hash of the corpus that it must be made with."""
-    check_text(text)
+def train_and_measure(encoding: str, task: str, seed: int, steps: int, settings: dict) -> Outcome:
+    """One job: the model of one encoding, task and seed, made with the settings of the process that set the job."""
+    check_settings(settings, own_settings())
     started = time.process_time()
     model = train_model(encoding, task=task, seed=seed, steps=steps)
     seconds = time.process_time() - started
@@ -90,18 +89,31 @@ def train_and_measure(encoding: str, task: str, seed: int, steps: int, text: str
     return {"measured": measured, **cost}, {key: value.half() for key, value in model.state_dict().items()}
 
 
-def check_text(text: str) -> None:
-    """ValueError if this process reads another corpus than the one that set the jobs."""
-    if load_corpus().hash != text:
-        raise ValueError(f"text must be {text} as where the jobs were set, got {load_corpus().hash}: another Python?")
+def own_settings() -> dict:
+    """What the results of this process depend on besides a job's arguments: with other ones it is another job."""
+    return {
+        "text": load_corpus().hash,
+        "torch": torch.__version__.partition("+")[0],
+        "lengths": list(LENGTHS),
+        "bin": BIN,
+        "recall_distances": {str(length): list(distances) for length, distances in RECALL_DISTANCES.items()},
+    }
+
+
+def check_settings(expected: dict, own: dict) -> None:
+    """ValueError if a worker's settings are not those where its job was set."""
+    different = [f"{own.get(key)!r} for {key} {value!r}" for key, value in expected.items() if own.get(key) != value]
+    if different:
+        raise ValueError(f"settings must be as where the jobs were set, got {', '.join(different)}")
 
 
 def make_jobs(encodings: Iterable[str], seeds: Iterable[int], steps: dict[str, int]) -> dict[str, Job]:
     """Jobs by name, "text_rope_0"."""
-    text = load_corpus().hash
+    settings = own_settings()
     return {
         job_name(task, encoding, seed): Job(
-            train_and_measure, {"encoding": encoding, "task": task, "seed": seed, "steps": steps[task], "text": text}
+            train_and_measure,
+            {"encoding": encoding, "task": task, "seed": seed, "steps": steps[task], "settings": settings},
         )
         for task in steps
         for seed in seeds
@@ -167,7 +179,7 @@ def ship(folder: Path, results: dict, encodings: Iterable[str], seed: int, name:
             if encoding in SHIPPED[task]:
                 weights = job_runner.read_result(folder / f"{job_name(task, encoding, seed)}.safetensors")[1]
                 path = WEIGHTS / f"{task}_{encoding}.safetensors"
-                job_runner.write_atomically(path, safetensors.torch.save(weights))
+                job_runner.write_atomically(path, save_checkpoint(weights, encoding, task))
     store_results(results, name)
 
 

@@ -37,9 +37,9 @@ EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # LongRoPE's search: a pair is slowed b
 SEARCH_CHUNKS = 2  # of window_losses, a candidate
 
 
-def measure_untuned(weights: dict[str, Tensor], text: str) -> Outcome:
+def measure_untuned(weights: dict[str, Tensor], settings: dict) -> Outcome:
     """One job: every way to stretch one model, at every factor."""
-    model = start(weights, text)
+    model = start(weights, settings)
     return {str(factor): at_factor(model, factor) for factor in FACTORS}, {}
 
 
@@ -109,9 +109,9 @@ def search_loss(model: TinyTransformer, scaling: Callable[[int], RopeScaling], f
     return losses[:, -length // 4 :].mean().item()
 
 
-def fine_tune(weights: dict[str, Tensor], text: str, method: str, task: str, seed: int) -> Outcome:
+def fine_tune(weights: dict[str, Tensor], settings: dict, method: str, task: str, seed: int) -> Outcome:
     """One job: a model stretched by TUNED_FACTOR, measured before and after each number of steps on long windows."""
-    model = start(weights, text)
+    model = start(weights, settings)
     length = TUNED_FACTOR * model.trained_len
     scaling = STRETCHES[method](model.head_dim, TUNED_FACTOR, model.trained_len, length)
     measured = {}
@@ -134,25 +134,39 @@ def fine_tune(weights: dict[str, Tensor], text: str, method: str, task: str, see
     return measured, {}
 
 
-def start(weights: dict[str, Tensor], text: str) -> TinyTransformer:
+def start(weights: dict[str, Tensor], settings: dict) -> TinyTransformer:
     """The RoPE model with these weights, in a process that is set up as for training."""
-    bake_off.check_text(text)
+    bake_off.check_settings(settings, own_settings())
     torch.set_num_threads(1)
     model = TinyTransformer("rope")
     model.load_state_dict(weights)
     return model.eval()
 
 
+def own_settings() -> dict:
+    """What the results depend on besides a job's arguments."""
+    return bake_off.own_settings() | {
+        "factors": list(FACTORS),
+        "tuned_factor": TUNED_FACTOR,
+        "tuning_steps": {task: list(steps) for task, steps in STEPS.items()},
+        "learning_rate": LEARNING_RATE,
+        "windows_a_step": WINDOWS_A_STEP,
+        "ntk_multiples": list(NTK_MULTIPLES),
+        "exponents": list(EXPONENTS),
+        "search_chunks": SEARCH_CHUNKS,
+    }
+
+
 def make_jobs() -> dict[str, Job]:
-    text = load_corpus().hash
+    settings = own_settings()
     weights = {
         (task, seed): read_result(bake_off.FOLDER / f"{bake_off.job_name(task, 'rope', seed)}.safetensors")[1]
         for task in STEPS
         for seed in SEEDS
     }
-    jobs = {f"untuned_{seed}": Job(measure_untuned, {"text": text}, weights["text", seed]) for seed in SEEDS}
+    jobs = {f"untuned_{seed}": Job(measure_untuned, {"settings": settings}, weights["text", seed]) for seed in SEEDS}
     for method, (task, seed) in itertools.product(TUNED, weights):
-        arguments = {"text": text, "method": method, "task": task, "seed": seed}
+        arguments = {"settings": settings, "method": method, "task": task, "seed": seed}
         jobs[f"{task}_{method}_{seed}"] = Job(fine_tune, arguments, weights[task, seed])
     return jobs
 

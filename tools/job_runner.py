@@ -7,8 +7,11 @@ given to another, and however often it ran, one result of it is kept.
 """
 
 import hashlib
+import inspect
 import json
 import os
+import re
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,10 +50,14 @@ def run_jobs(jobs: Mapping[str, Job], folder: Path, *, dask: str | None = None, 
         workers: processes on this machine, one a core if None.
 
     Raises:
-        ValueError: a Dask worker has several threads, which would share one random state.
+        ValueError: a job's name cannot name a file, or a Dask worker has several threads, which would share one
+            random state.
         Exception: what a job raised; results that came before it stay.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for name in jobs:
+        if not re.fullmatch(r"[\w.-]+", name) or (folder / f"{name}.safetensors").is_dir():
+            raise ValueError(f"jobs: {name!r} must be the name of a file, and no folder may have its place")
     todo = {name: job for name, job in jobs.items() if not is_finished(folder / f"{name}.safetensors", job)}
     outcomes = on_this_machine(todo, workers) if dask is None else on_dask(todo, dask)
     with tqdm(total=len(jobs), initial=len(jobs) - len(todo), unit="job") as bar:
@@ -71,13 +78,14 @@ def on_dask(jobs: Mapping[str, Job], address: str) -> Iterator[tuple[str, Outcom
     from distributed import Client, as_completed  # only for who has a cluster
 
     with Client(address) as client:
+        client.wait_for_workers(1, timeout=60)
         for worker, details in client.scheduler_info(n_workers=-1)["workers"].items():
             if details["nthreads"] != 1:
                 raise ValueError(
                     f"dask: each worker must have one thread, got {details['nthreads']} at {worker}: "
                     "start it with --nthreads 1"
                 )
-        futures = [client.submit(_run, name, job, pure=False) for name, job in jobs.items()]
+        futures = [client.submit(_run, name, job, key=f"{name}-{uuid.uuid4()}") for name, job in jobs.items()]
         for future in as_completed(futures):
             yield future.result()
             future.release()  # its tensors need not stay on the cluster
@@ -100,7 +108,7 @@ def is_finished(path: Path, job: Job) -> bool:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """The whole content under that name, or what was there before."""
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")  # another run may be writing the same
     part.write_bytes(content)
     os.replace(part, path)
 
@@ -118,4 +126,5 @@ def _write(path: Path, job: Job, outcome: Outcome) -> None:
 
 def _identity(job: Job) -> str:
     start = {} if job.tensors is None else {"tensors": hashlib.sha256(safetensors.torch.save(job.tensors)).hexdigest()}
-    return json.dumps({"function": job.function.__qualname__, **job.arguments, **start}, sort_keys=True)
+    module = Path(inspect.getfile(job.function)).stem  # __module__ is "__main__" where the file is run
+    return json.dumps({"function": f"{module}.{job.function.__qualname__}", **job.arguments, **start}, sort_keys=True)

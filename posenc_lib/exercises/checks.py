@@ -1,8 +1,9 @@
 """Check an answer, show a hint, show what is done."""
 
-import traceback
 from dataclasses import dataclass
 from typing import Any
+
+import torch
 
 from posenc_lib.exercises import catalogue, progress_file
 from posenc_lib.exercises.exercise import NotTried, WrongAnswer
@@ -12,6 +13,7 @@ from posenc_lib.exercises.time_limit import TookTooLong, call_within
 __all__ = ["Feedback", "check", "hint", "progress"]
 
 TIME_LIMIT = 10.0  # seconds
+LONGEST_REASON = 300  # characters
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,10 @@ def check(id: str, answer: Any) -> Feedback:
         ValueError: no exercise has that id.
     """
     exercise = catalogue.look_up(catalogue.exercises, id)
+    place = progress_file.path()  # asked for now: the answer may change the working folder
     try:
-        call_within(TIME_LIMIT, exercise.check, answer)
+        with torch.device("cpu"):  # whatever the notebook's default device, references are computed here
+            call_within(TIME_LIMIT, exercise.check, answer)
         feedback = Feedback(True, wrapped(f"{id}: right. {exercise.solved}"))
     except NotTried:
         feedback = Feedback(False, f"{id}: not tried yet")
@@ -56,7 +60,7 @@ def check(id: str, answer: Any) -> Feedback:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        reason = traceback.format_exception_only(error)[-1].strip()
+        reason = f"{type(error).__name__}: {_shortened(error)}".removesuffix(": ")
         feedback = Feedback(False, wrapped(f"{id}: not yet. Your answer raised {reason}"), "raises")
 
     def record(state: progress_file.State) -> None:
@@ -65,8 +69,17 @@ def check(id: str, answer: Any) -> Feedback:
             state["solved"][id] = True
 
     print(feedback.message)
-    progress_file.update(record)
+    progress_file.update(record, place)
     return feedback
+
+
+def _shortened(error: BaseException) -> str:
+    """An error's message, cut: the learner's code may have put anything into it, or fail while it says so."""
+    try:
+        message = call_within(TIME_LIMIT, str, error)
+    except (Exception, TookTooLong):
+        return "an error that cannot be shown"
+    return message if len(message) <= LONGEST_REASON else message[:LONGEST_REASON] + " …"
 
 
 def hint(id: str) -> None:

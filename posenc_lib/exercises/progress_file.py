@@ -44,35 +44,41 @@ _unsaved: dict[Path, State] = {}  # of files that could not be written
 
 def read() -> State:
     """The progress so far; to change it, call `update`."""
-    path = _path()
-    if path in _unsaved or path.exists():
+    file = path()
+    if file in _unsaved or file.exists():
         return update(lambda state: None)
     return _parse("{}")
 
 
-def update(change: Callable[[State], None]) -> State:
-    """Apply a change to the progress as it is now, whoever wrote it last, and return the result."""
-    path = _path()
-    if path not in _unsaved:
+def update(change: Callable[[State], None], place: Path | None = None) -> State:
+    """Apply a change to the progress as it is now, whoever wrote it last, and return the result.
+
+    Args:
+        change: works on the state in place.
+        place: the file, as `path` gave it earlier; asked for now if None.
+    """
+    file = path() if place is None else place
+    if file not in _unsaved:
         try:
-            with _locked(path):
-                state = _load(path)
+            with _locked(file):
+                state = _load(file)
                 before = json.dumps(state)
                 change(state)
                 if json.dumps(state) != before:
-                    _save(path, state)
+                    _save(file, state)
                 return state
         except OSError as error:
-            print(f"{path.name} cannot be used ({error.strerror}): progress is kept until this kernel stops.")
+            print(f"{file.name} cannot be used ({error.strerror}): progress is kept until this kernel stops.")
             try:
-                _unsaved[path] = _parse(path.read_text("utf-8"))
+                _unsaved[file] = _parse(file.read_text("utf-8"))
             except (OSError, ValueError, RecursionError):
-                _unsaved[path] = _parse("{}")
-    change(_unsaved[path])
-    return _unsaved[path]
+                _unsaved[file] = _parse("{}")
+    change(_unsaved[file])
+    return _unsaved[file]
 
 
-def _path() -> Path:
+def path() -> Path:
+    """The file: where POSENC_PROGRESS says, or beside the notebook."""
     if place := os.environ.get("POSENC_PROGRESS"):
         return Path(place).resolve()
     folder = Path.cwd()

@@ -22,6 +22,7 @@ def read_number(answer: Any) -> float:
         WrongAnswer: it holds none, and the message says what it is instead.
         NotTried: it is `...`.
     """
+    _refuse_without_values(answer)
     if isinstance(answer, (Tensor, np.ndarray, np.generic)) and math.prod(answer.shape) == 1:
         answer = answer.tolist()
     if isinstance(answer, (list, tuple)) and len(answer) == 1:
@@ -52,6 +53,7 @@ def read_numbers(answer: Any, shape: tuple[int, ...]) -> Tensor:
     """
     if not shape:
         return torch.tensor(read_number(answer), dtype=torch.float64)
+    _refuse_without_values(answer)
     if isinstance(answer, (Tensor, np.ndarray)):
         if tuple(answer.shape) != shape:
             _refuse_shape(answer, shape)
@@ -103,6 +105,14 @@ def read_choice_and_number(answer: Any, choices: str) -> tuple[str, float]:
     if not isinstance(letter, str) or letter.strip().lower() not in [*choices]:
         raise WrongAnswer("no-choice", f"{wanted}, and the first is none of the letters {', '.join(choices)}.")
     return letter.strip().lower(), read_number(number)
+
+
+def _refuse_without_values(answer: Any) -> None:
+    """Refuse a tensor or array whose numbers cannot all be listed."""
+    if isinstance(answer, Tensor) and (answer.layout != torch.strided or answer.is_meta or answer.is_nested):
+        raise WrongAnswer("type", "An ordinary tensor is wanted, dense and on a device that holds its values.")
+    if isinstance(answer, np.ma.MaskedArray) and np.ma.is_masked(answer):
+        raise WrongAnswer("type", "Every number is wanted, and some of this array are masked.")
 
 
 def _wanted(shape: tuple[int, ...]) -> str:

@@ -50,10 +50,11 @@ def call_within(seconds: float, function: Callable[..., Any], *arguments: Any) -
                 frame = frame.f_back
         raise TookTooLong
 
+    outer = (0.0, 0.0)
     handler = signal.signal(signal.SIGALRM, interrupt)
     try:
         try:
-            signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
+            outer = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
             # In a generator, for that has an exception state of its own: an exception raised between two lines of an
             # except clause leaves behind that it is being handled, and every later traceback would show it.
             return next(function(*arguments) for _ in (0,))
@@ -62,4 +63,5 @@ def call_within(seconds: float, function: Callable[..., Any], *arguments: Any) -
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, *outer)  # of whoever had one running; it starts again
         sys.settrace(tracer)

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["VOCABULARY", "Corpus", "decode", "encode", "load_corpus", "split_by_topic"]
+from posenc_lib.base import values_are_readable
+
+__all__ = ["VOCABULARY", "Corpus", "check_tokens", "decode", "encode", "load_corpus", "split_by_topic"]
 
 OTHER = "�"
 VOCABULARY = "\n" + "".join(map(chr, range(32, 127))) + OTHER
@@ -37,17 +39,32 @@ _FALLBACK_MODULES = [
 
 def encode(text: str) -> Tensor:
     """One token a character, shape (len(text),), int64."""
-    return torch.tensor([_TOKENS.get(character, _TOKENS[OTHER]) for character in text], dtype=torch.long)
+    tokens = [_TOKENS.get(character, _TOKENS[OTHER]) for character in text]
+    return torch.tensor(tokens, dtype=torch.long, device="cpu")
 
 
 def decode(tokens: Tensor) -> str:
-    """The characters of a (T,) tensor of tokens."""
+    """The characters of a (T,) tensor of tokens; TypeError or ValueError as from `check_tokens`."""
+    check_tokens("tokens", tokens, ndim=1, shape="(T,)")
     return "".join(VOCABULARY[token] for token in tokens.tolist())
+
+
+def check_tokens(name: str, tokens: Tensor, *, ndim: int, shape: str) -> Tensor:
+    """The tokens, if they are an int64 tensor of that many dimensions (`shape` says which) within the vocabulary."""
+    if not isinstance(tokens, Tensor) or tokens.dtype != torch.long:
+        got = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
+        raise TypeError(f"{name} must be an int64 tensor, got {got}")
+    if tokens.ndim != ndim:
+        raise ValueError(f"{name} must have shape {shape}, got {tuple(tokens.shape)}")
+    last = len(VOCABULARY) - 1
+    if values_are_readable(tokens) and ((tokens < 0) | (tokens > last)).any():
+        raise ValueError(f"{name} must lie from 0 to {last}, got {tokens[(tokens < 0) | (tokens > last)][0].item()}")
+    return tokens
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Training and held-out text as tokens (T,), and the hash of both."""
+    """Training and held-out text as tokens (T,), and the hash of both. Shared by all who ask: do not write into it."""
 
     train: Tensor
     held_out: Tensor

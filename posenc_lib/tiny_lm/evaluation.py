@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from posenc_lib import PositionEncoding, RotaryEncoding
 from posenc_lib.base import check_bool, check_integer
 from posenc_lib.rope import RopeScaling
-from posenc_lib.tiny_lm.corpus import load_corpus
+from posenc_lib.tiny_lm.corpus import check_tokens, load_corpus
 from posenc_lib.tiny_lm.model import TinyTransformer
 from posenc_lib.tiny_lm.windows import KEY_LENGTH, LETTERS
 
@@ -66,7 +66,8 @@ def window_losses(
     what must be chosen before it is measured. A wrong argument raises before the first windows are asked for.
     """
     length = check_integer("length", length, minimum=2)
-    text = _longer_than(length, load_corpus().held_out if text is None else text)
+    text = load_corpus().held_out if text is None else check_tokens("text", text, ndim=1, shape="(T,)")
+    _check_longer_than(length, text)
     encoding, positions = _encoding_and_positions(model, length, scaling, clamp)
     ends = torch.linspace(max(length, min(SHARED_LENGTH, len(text) - 1)), len(text) - 1, WINDOWS).long()
     windows = text[(ends - length)[:, None] + torch.arange(length + 1)]
@@ -105,7 +106,8 @@ def recall_by_distance(
             raise ValueError(
                 f"distances must lie from {KEY_LENGTH} to {length - KEY_LENGTH} in a window of {length}, got {distance}"
             )
-    text = _longer_than(length, load_corpus().held_out)
+    text = load_corpus().held_out
+    _check_longer_than(length, text)
     encoding, positions = _encoding_and_positions(model, length, scaling, clamp)
     generator = torch.Generator().manual_seed(0)  # the same texts and keys in every call
     starts = torch.randint(len(text) - length, (RECALL_WINDOWS, 1), generator=generator)
@@ -122,10 +124,9 @@ def recall_by_distance(
     return accuracies
 
 
-def _longer_than(length: int, text: Tensor) -> Tensor:
+def _check_longer_than(length: int, text: Tensor) -> None:
     if length >= len(text):
         raise ValueError(f"length must be below {len(text)}, the characters of the text, got {length}")
-    return text
 
 
 def _encoding_and_positions(
@@ -133,7 +134,7 @@ def _encoding_and_positions(
 ) -> tuple[PositionEncoding, Tensor]:
     """What the model is run with, checked."""
     if not isinstance(model, TinyTransformer):
-        raise TypeError(f"model must be a TinyTransformer, got {type(model).__name__}")
+        raise TypeError(f"model must be a TinyTransformer (model.compile() keeps it one), got {type(model).__name__}")
     positions = torch.arange(length, device=model.embed.weight.device)
     if check_bool("clamp", clamp):
         if model.encoding_name != "learned":

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc_lib import PositionEncoding, make_encoding
-from posenc_lib.base import check_even, check_integer, values_are_readable
-from posenc_lib.tiny_lm.corpus import VOCABULARY
+from posenc_lib.base import check_even, check_integer, check_positions_fit
+from posenc_lib.tiny_lm.corpus import VOCABULARY, check_tokens
 
 __all__ = ["TinyTransformer"]
 
@@ -56,9 +56,11 @@ class TinyTransformer(nn.Module):
     ) -> None:
         super().__init__()
         num_layers, num_heads = check_integer("num_layers", num_layers), check_integer("num_heads", num_heads)
-        if check_even("dim", dim) % num_heads:
+        dim = check_even("dim", dim)
+        if dim % num_heads:
             raise ValueError(f"dim must be a multiple of num_heads {num_heads}, got {dim}")
         self.encoding_name = encoding_name
+        self.num_heads = num_heads
         self.head_dim = dim // num_heads
         self.trained_len = check_integer("trained_len", trained_len)
         self.encoding = make_encoding(
@@ -77,45 +79,38 @@ class TinyTransformer(nn.Module):
 
         Args:
             tokens: (B, T), int64.
-            positions: (T,); 0 … T−1 if None.
+            positions: (T,) or (B, T); 0 … T−1 if None.
             encoding: used in place of the model's own, as RoPE with other frequencies.
 
         Returns:
             (B, T, vocabulary).
 
         Raises:
-            TypeError: tokens are no int64 tensor.
-            ValueError: another shape, or a token outside the vocabulary.
+            TypeError: tokens are no int64 tensor, or positions no tensor of numbers.
+            ValueError: a shape does not fit, a token is outside the vocabulary, or the encoding's bias is for another
+                number of heads.
         """
-        self._check_tokens(tokens)
+        check_tokens("tokens", tokens, ndim=2, shape="(B, T)")
         encoding = self.encoding if encoding is None else encoding
         positions = torch.arange(tokens.shape[1], device=tokens.device) if positions is None else positions
         x = self.embed(tokens) * math.sqrt(self.embed.embedding_dim)  # entries of size 1, as a sinusoid's are
+        check_positions_fit("positions", positions, x, "tokens")
         x = encoding.add(x, positions)
         bias = self._causal_bias(encoding, positions, x.dtype)
         for block in self.blocks:
             x = block(x, positions, encoding, bias)
         return self.head(self.norm(x))
 
-    def _check_tokens(self, tokens: Tensor) -> None:
-        if not isinstance(tokens, Tensor) or tokens.dtype != torch.long:
-            got = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
-            raise TypeError(f"tokens must be an int64 tensor, got {got}")
-        if tokens.ndim != 2:
-            raise ValueError(f"tokens must have shape (B, T), got {tuple(tokens.shape)}")
-        last = self.embed.num_embeddings - 1
-        if values_are_readable(tokens) and ((tokens < 0) | (tokens > last)).any():
-            outside = tokens[(tokens < 0) | (tokens > last)][0].item()
-            raise ValueError(f"tokens must lie from 0 to {last}, got {outside}")
-
-    @staticmethod
-    def _causal_bias(encoding: PositionEncoding, positions: Tensor, dtype: torch.dtype) -> Tensor | None:
-        """The encoding's bias with −∞ above the diagonal, (1, H, T, T); None if it has none, for the faster kernel.
+    def _causal_bias(self, encoding: PositionEncoding, positions: Tensor, dtype: torch.dtype) -> Tensor | None:
+        """The encoding's bias with −∞ above the diagonal, (B or 1, H, T, T); None for the faster kernel if it has none.
 
         In the queries' dtype: given another, torch's kernel for the CPU may return wrong numbers without a word.
         """
         bias = encoding.bias(positions, positions)
         if bias is None:
             return None
+        if bias.shape[-3] != self.num_heads:
+            raise ValueError(f"encoding must have a bias for {self.num_heads} heads, got {bias.shape[-3]}")
         later = torch.ones(bias.shape[-2:], dtype=torch.bool, device=bias.device).triu(1)
-        return bias.to(dtype).masked_fill(later, -torch.inf)[None]
+        bias = bias.to(dtype).masked_fill(later, -torch.inf)
+        return bias if bias.ndim == 4 else bias[None]

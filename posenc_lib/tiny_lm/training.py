@@ -8,6 +8,7 @@ from torch.nn import functional as F
 from tqdm.auto import tqdm
 
 from posenc_lib.base import check_integer, check_number
+from posenc_lib.tiny_lm.corpus import check_tokens
 from posenc_lib.tiny_lm.model import TinyTransformer
 from posenc_lib.tiny_lm.windows import windows_for
 
@@ -46,11 +47,15 @@ def train(
         The loss of each step in nats, (steps,).
 
     Raises:
-        ValueError: a text too short for one window and its targets, or a size below its least.
+        TypeError: text is no int64 tensor.
+        ValueError: a text too short for one window and its targets, or a number below its least.
+        RuntimeError: the loss or a weight is no longer finite.
     """
     steps, batch_size = check_integer("steps", steps), check_integer("batch_size", batch_size)
     learning_rate = check_number("learning_rate", learning_rate, above=0)
     length = check_integer("length", model.trained_len if length is None else length, minimum=2)
+    seed = check_integer("seed", seed, minimum=0)
+    check_tokens("text", text, ndim=1, shape="(T,)")
     draw = windows_for(task)
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
@@ -70,4 +75,9 @@ def train(
         optimizer.step()
         schedule.step()
         losses[step] = loss.detach()
+    if not losses.isfinite().all() or not all(parameter.isfinite().all() for parameter in model.parameters()):
+        raise RuntimeError(
+            f"training diverged at learning_rate {learning_rate:g} in {model.embed.weight.dtype}: "
+            "lower the rate, or train in float32"
+        )
     return losses

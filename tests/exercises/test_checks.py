@@ -1,6 +1,7 @@
 """A check tells right from wrong, names the misconception, and never raises for an answer."""
 
 import math
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from posenc_lib import exercises
 from posenc_lib.exercises import EXERCISES, catalogue, check, hint, progress
 from posenc_lib.exercises.exercise import WrongAnswer
 from posenc_lib.exercises.readers import read_number
-from tests.exercises.answers_04 import DOT_PRODUCT, SCORE
+from tests.exercises.answers_04 import ANSWERS, DOT_PRODUCT, SCORE
 
 ROPE = "rope-dot-product"
 WRONG = DOT_PRODUCT.wrong
@@ -92,7 +93,7 @@ UNREADABLE = {
     "too large": ("type", 10**400),
     "date": ("type", np.datetime64("2020-01-01")),
     "hostile": ("type", Hostile()),
-    "meta tensor": ("raises", torch.ones(1, device="meta")),
+    "meta tensor": ("type", torch.ones(1, device="meta")),
     "endless list": ("raises", endless_list()),
     "liar": ("raises", Liar()),
     "quits": ("raises", Quits()),
@@ -197,6 +198,48 @@ def test_progress_counts_solved_tried_and_left(capsys):
     assert f"lesson 04        1      0  {left - 1:4}\n" in table(capsys)
     check(ROPE, 0)
     assert f"lesson 04        1      0  {left - 1:4}\n" in table(capsys), "solved stays solved"
+
+
+@pytest.mark.parametrize("id", ["rope-dot-product", "rotation-transpose"])
+def test_the_default_device_does_not_matter(id):
+    right = next(iter(ANSWERS[id].right.values()))
+    with torch.device("meta"):
+        assert check(id, right).passed
+
+
+def test_an_answer_that_changes_the_folder_is_remembered_where_it_was_asked(tmp_path, progress_path):
+    (tmp_path / "elsewhere").mkdir()
+
+    def wanders(alpha, beta):
+        os.chdir(tmp_path / "elsewhere")
+        return torch.eye(2)
+
+    check("rotation-transpose", wanders)
+    assert progress_path.exists()
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("x" * 1_000_000), "raised ValueError: xxx"),
+        (ValueError("words " * 1_000_000), "raised ValueError: words words"),
+        (Unspeakable(), "raised Unspeakable: an error that cannot be shown"),
+        (ZeroDivisionError(), "raised ZeroDivisionError"),
+    ],
+)
+def test_what_an_answer_raises_is_told_in_a_few_words(error, said):
+    def raises(alpha, beta):
+        raise error
+
+    message = check("rotation-transpose", raises).message
+    assert said in " ".join(message.split())
+    assert len(message) < 500
 
 
 def test_a_user_can_still_interrupt():

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import signal
 import sys
 import threading
 import time
@@ -13,7 +14,7 @@ import torch
 
 from posenc_lib.exercises.comparisons import choice_check
 from posenc_lib.exercises.exercise import KnownMistake, NotTried, WrongAnswer
-from posenc_lib.exercises.readers import read_choice_and_number, read_function, read_numbers
+from posenc_lib.exercises.readers import read_choice_and_number, read_function, read_number, read_numbers
 from posenc_lib.exercises.time_limit import TookTooLong, call_within
 
 MATRIX = [[1, 2, 3], [4, 5, 6]]
@@ -159,6 +160,36 @@ def test_no_timer_is_left_behind():
         call_within(0.02, time.sleep, 5)
     assert call_within(0.02, abs, -3) == 3
     time.sleep(0.15)  # longer than the limit and the repetition
+
+
+def test_a_timer_that_ran_before_runs_on():
+    rang = []
+    handler = signal.signal(signal.SIGALRM, lambda *_: rang.append(1))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        assert call_within(5, abs, -3) == 3
+        end = time.monotonic() + 5
+        while not rang and time.monotonic() < end:
+            time.sleep(0.01)
+        assert rang == [1]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        torch.eye(2).to_sparse(),
+        torch.eye(2, device="meta"),
+        np.ma.masked_equal(np.eye(2), 1),
+    ],
+    ids=["sparse", "meta", "masked"],
+)
+def test_numbers_that_cannot_be_listed_are_said_to_be_so(answer):
+    for read in (lambda: read_numbers(answer, (2, 2)), lambda: read_number(answer)):
+        with pytest.raises(WrongAnswer, match=r"An ordinary tensor is wanted|some of this array are masked"):
+            read()
 
 
 def test_clean_up_of_what_is_stopped_is_not_cut_short():

@@ -1,15 +1,13 @@
 """What ships: weights that load, agree with the stored measurements, and errors that say what to do."""
 
-import shutil
-
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
 
 from posenc_lib import ENCODINGS
-from posenc_lib.tiny_lm import load, loss_by_position, recall_by_distance, stored_results
-from posenc_lib.tiny_lm.checkpoints import RESULTS, SHIPPED, WEIGHTS, load_checkpoint
+from posenc_lib.tiny_lm import checkpoints, load, loss_by_position, recall_by_distance, stored_results
+from posenc_lib.tiny_lm.checkpoints import RESULTS, SHIPPED, WEIGHTS, load_checkpoint, save_checkpoint
 from posenc_lib.tiny_lm.corpus import load_corpus
 
 BAKE_OFF = stored_results("bake_off")
@@ -77,12 +75,33 @@ def test_a_loaded_model_is_ready_to_read():
     assert model.embed.weight.dtype == torch.float32
 
 
+def test_loading_is_the_same_whatever_the_defaults():
+    plain = load("alibi").state_dict()
+    torch.set_default_dtype(torch.float64)
+    try:
+        other = load("alibi")
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with torch.device("meta"):
+        elsewhere = load("alibi")
+    for model in (other, elsewhere):
+        assert all(torch.equal(value, plain[name]) for name, value in model.state_dict().items())
+        assert {p.dtype for p in model.parameters()} == {torch.float32}
+        assert all(p.requires_grad for p in model.parameters())
+
+
+def test_two_loaded_models_share_nothing():
+    first, second = load("rope"), load("rope")
+    torch.nn.init.zeros_(first.head.weight)
+    assert second.head.weight.abs().max() > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("rotary",), "encoding_name must be one of 'none', .*, got 'rotary'"),
+        (("rotary",), r"encoding_name must be one of 'none', .*, got 'rotary'"),
         (("rope", "copy"), "task must be one of 'text', 'recall', got 'copy'"),
-        (("t5", "recall"), "encoding_name must be one of 'rope', 'alibi', got 't5'"),
+        (("t5", "recall"), "encoding_name of task 'recall' must be one of 'rope', 'alibi', got 't5'"),
     ],
 )
 def test_an_unknown_model_is_named(arguments, message):
@@ -105,7 +124,7 @@ def test_damaged_weights_are_named(tmp_path):
             load_checkpoint(path, "rope")
 
 
-def test_weights_of_another_model_are_named(tmp_path):
+def test_weights_of_another_shape_are_named(tmp_path):
     path = tmp_path / "text_rope.safetensors"
     weights = safetensors.torch.load_file(WEIGHTS / path.name)
     head = weights.pop("head.weight")
@@ -114,19 +133,35 @@ def test_weights_of_another_model_are_named(tmp_path):
         r"'head.weight' must have shape \(97, 64\), got \(97, 32\)": {"head.weight": head[:, :32].contiguous()},
         r"hold 'tail.weight', which this model does not have": {"head.weight": head, "tail.weight": head.clone()},
         r"'head.weight' must be finite": {"head.weight": head * torch.inf},
+        r"'head.weight' must be float16 or float32, got torch.int32": {"head.weight": head.int()},
     }
     for message, change in cases.items():
-        safetensors.torch.save_file(weights | change, path)
+        path.write_bytes(save_checkpoint(weights | change, "rope", "text"))
         with pytest.raises(ValueError, match=message):
             load_checkpoint(path, "rope")
-    shutil.copy(WEIGHTS / "text_learned.safetensors", path)
-    with pytest.raises(ValueError, match=r"hold 'encoding\.table', which this model does not have"):
-        load_checkpoint(path, "rope")
+
+
+@pytest.mark.parametrize("other", ["text_none", "text_alibi", "recall_rope"])
+def test_weights_of_another_model_with_the_same_shapes_are_refused(other):
+    task, name = other.split("_")
+    message = f"weights {other}.safetensors must be of model 'text rope', got '{task} {name}'"
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(WEIGHTS / f"{other}.safetensors", "rope")
 
 
 def test_unknown_results_are_named():
-    with pytest.raises(ValueError, match=r"name must be one of 'bake_off'.*, got 'bakeoff'"):
+    with pytest.raises(ValueError, match="name must be one of 'bake_off', 'context_extension', got 'bakeoff'"):
         stored_results("bakeoff")
+
+
+def test_missing_and_damaged_results_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(checkpoints, "RESULTS", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"no results at bake_off.json: `make bake-off` makes"):
+        stored_results("bake_off")
+    for damaged in (b'{"made_with": ', b"\xff\xfe\x00"):
+        (tmp_path / "bake_off.json").write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"results bake_off.json are damaged \(.*\): `make bake-off`"):
+            stored_results("bake_off")
 
 
 def test_results_are_small():

@@ -26,6 +26,12 @@ def test_text_comes_back_and_other_characters_become_one_sign():
     assert encode("").shape == (0,)
 
 
+def test_a_token_that_is_none_is_refused():
+    for outside in (-1, 97):
+        with pytest.raises(ValueError, match=f"tokens must lie from 0 to 96, got {outside}"):
+            decode(torch.tensor([outside]))
+
+
 def test_held_out_and_training_text_share_no_paragraph():
     quoted = "a paragraph that two topics quote"
     together = {name: f"{text}\n\n{'  ' * len(name)}{quoted}\n" for name, text in topics().items()}

@@ -93,6 +93,19 @@ def test_clamping_repeats_the_last_row():
     torch.testing.assert_close(loss_by_position(model, 128, clamp=True), loss_by_position(model, 128))
 
 
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("some text", TypeError, "text must be an int64 tensor, got str"),
+        (torch.zeros(3, 100, dtype=torch.long), ValueError, r"text must have shape \(T,\), got \(3, 100\)"),
+        (torch.full((100,), -100), ValueError, "text must lie from 0 to 96, got -100"),  # cross_entropy ignores −100
+    ],
+)
+def test_text_of_another_kind_is_named(text, error, message):
+    with pytest.raises(error, match=message):
+        window_losses(make(), 8, text=text)
+
+
 def test_stopping_after_a_chunk_leaves_the_rest_undone():
     calls = []
     model = make()
@@ -165,7 +178,7 @@ def test_what_does_not_fit_is_named(arguments, error, message):
 
 
 def test_a_model_of_another_kind_is_named():
-    with pytest.raises(TypeError, match="model must be a TinyTransformer, got Linear"):
+    with pytest.raises(TypeError, match=r"model must be a TinyTransformer .*, got Linear"):
         loss_by_position(torch.nn.Linear(2, 2), 8)
     with pytest.raises(ValueError, match="scaling is for RoPE alone, and this model uses 'alibi'"):
         loss_by_position(make("alibi"), 8, scaling=position_interpolation(16, 2))

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from posenc_lib import ENCODINGS
+from posenc_lib import ENCODINGS, AlibiBias
 from posenc_lib.attention import attention
 from posenc_lib.tiny_lm.corpus import VOCABULARY
 from posenc_lib.tiny_lm.model import TinyTransformer
@@ -83,6 +83,28 @@ def test_another_encoding_takes_the_place_of_the_models_own():
     ids = tokens(1, 16)
     torch.testing.assert_close(rope(ids, encoding=none.encoding), none(ids))
     assert (rope(ids) - none(ids)).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_positions_of_each_row_are_its_own(name):
+    model, ids = make(name), tokens(2, 20)
+    positions = torch.stack((torch.arange(20), torch.arange(7, 27)))
+    rows = [model(ids[row : row + 1], positions=positions[row]) for row in range(2)]
+    torch.testing.assert_close(model(ids, positions=positions), torch.cat(rows), atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_positions_that_do_not_fit_are_named(name):
+    for positions in (torch.arange(1), torch.arange(5), torch.zeros(3, 4)):
+        with pytest.raises(ValueError, match=r"positions must have shape \(4,\) or \(1, 4\)"):
+            make(name)(tokens(1, 4), positions=positions)
+    with pytest.raises(TypeError, match="positions must be an integer or floating tensor, got list"):
+        make(name)(tokens(1, 4), positions=[0, 1, 2, 3])
+
+
+def test_an_encoding_for_another_number_of_heads_is_named():
+    with pytest.raises(ValueError, match="encoding must have a bias for 4 heads, got 1"):
+        make("rope")(tokens(1, 4), encoding=AlibiBias(1))
 
 
 @pytest.mark.parametrize(

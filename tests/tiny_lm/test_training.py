@@ -40,6 +40,8 @@ def test_the_global_random_state_is_left_alone():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"text": TEXT - 100}, "text must lie from 0 to 96, got -"),
+        ({"seed": -1}, "seed must be an integer >= 0, got -1"),
         ({"text": TEXT[:16]}, "text must have at least 17 tokens for a window, got 16"),
         ({"steps": 0}, "steps must be an integer >= 1, got 0"),
         ({"batch_size": 0}, "batch_size must be an integer >= 1, got 0"),
@@ -51,6 +53,11 @@ def test_the_global_random_state_is_left_alone():
 def test_what_does_not_fit_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         train(make(), **{"text": TEXT, "steps": 2, "seed": 0, "label": None} | arguments)
+
+
+def test_a_training_that_diverges_is_not_passed_off_as_one():
+    with pytest.raises(RuntimeError, match=r"diverged at learning_rate 1e\+30 in torch.float32: lower the rate"):
+        train(make(), TEXT, steps=5, seed=0, learning_rate=1e30, label=None)
 
 
 def test_a_bar_shows_only_where_it_has_a_label(capsys):

@@ -24,10 +24,10 @@ def small(monkeypatch, tmp_path):
 
 
 def test_a_job_gives_the_same_again(small):
-    first, second = (bake_off.train_and_measure("learned", "text", 1, 2, TEXT) for _ in range(2))
+    first, second = (bake_off.train_and_measure("learned", "text", 1, 2, bake_off.own_settings()) for _ in range(2))
     assert first[0]["measured"] == second[0]["measured"]
     assert all(torch.equal(first[1][name], second[1][name]) for name in first[1])
-    other, _ = bake_off.train_and_measure("learned", "text", 2, 2, TEXT)
+    other, _ = bake_off.train_and_measure("learned", "text", 2, 2, bake_off.own_settings())
     assert other["measured"] != first[0]["measured"]
 
 
@@ -46,9 +46,20 @@ def test_losses_are_summed_up_as_said(small):
     assert measured["by_position"]["128"][3] == pytest.approx(losses[48:64].mean().item(), abs=1e-4)
 
 
-def test_a_job_on_another_text_is_refused():
-    with pytest.raises(ValueError, match=f"text must be 0123 as where the jobs were set, got {TEXT}"):
-        bake_off.train_and_measure("rope", "text", 0, 1, "0123")
+def test_a_job_set_elsewhere_with_other_settings_is_refused():
+    settings = bake_off.own_settings() | {"text": "0123", "torch": "1.0"}
+    with pytest.raises(ValueError, match=f"settings must be as .* got '{TEXT}' for text '0123', '.*' for torch '1.0'"):
+        bake_off.train_and_measure("rope", "text", 0, 1, settings)
+
+
+def test_with_other_settings_it_is_another_job(monkeypatch, tmp_path):
+    def job():
+        return bake_off.make_jobs(["rope"], [0], {"text": 1})["text_rope_0"]
+
+    job_runner._write(tmp_path / "a.safetensors", job(), ({}, {"weight": torch.zeros(1)}))
+    assert job_runner.is_finished(tmp_path / "a.safetensors", job())
+    monkeypatch.setattr(bake_off, "LENGTHS", (32, 64))
+    assert not job_runner.is_finished(tmp_path / "a.safetensors", job())
 
 
 def test_seeds_become_mean_spread_and_each():

@@ -49,3 +49,12 @@ def test_a_stretch_by_one_changes_nothing():
     for name in STRETCHES:
         frequencies = tool.stretched(name, model, 1)(model.trained_len).frequencies
         torch.testing.assert_close(frequencies, ntk_aware(model.head_dim, 1).frequencies, rtol=1e-12, atol=0)
+
+
+def test_with_other_settings_it_is_another_job(monkeypatch):
+    before = tool.own_settings()
+    for name, value in {"FACTORS": (2,), "TUNED_FACTOR": 8, "LEARNING_RATE": 1.0, "STEPS": {"text": (1,)}}.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(tool, name, value)
+            assert tool.own_settings() != before
+    assert before.items() >= tool.bake_off.own_settings().items()

@@ -88,6 +88,17 @@ def test_what_a_job_raises_comes_through_and_finished_results_stay(tmp_path):
     assert measured(tmp_path) == {"half_2": {"half": 1}, "half_4": {"half": 2}}
 
 
+@pytest.mark.parametrize("name", ["a/b", "../escape", ""])
+def test_a_name_that_is_no_file_name_is_refused_before_anything_runs(tmp_path, ran, name):
+    jobs = {"square_0": squares(ran)["square_0"], name: squares(ran)["square_1"]}
+    with pytest.raises(ValueError, match=r"jobs: .* must be the name of a file"):
+        run_jobs(jobs, tmp_path / "results", workers=1)
+    (tmp_path / "results" / "square_0.safetensors").mkdir()
+    with pytest.raises(ValueError, match=r"jobs: 'square_0' must be .* no folder may have its place"):
+        run_jobs(squares(ran), tmp_path / "results", workers=1)
+    assert not list(ran.iterdir())
+
+
 def test_killed_and_started_again_ends_the_same(tmp_path, ran):
     script = (
         "from pathlib import Path\n"
