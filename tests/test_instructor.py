@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md tells a lecturer to do with nbgrader, done: generate, hand in, autograde."""
+"""What CLASSROOM.md tells a lecturer to do with nbgrader, done: generate, hand in, autograde."""
 
 import os
 import shutil

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -336,9 +337,10 @@ def test_environment_yml_asks_for_what_pyproject_asks():
     """The specs have the form name>=version, which conda and pip read alike."""
     conda_names = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
     wanted = {conda_names.get(name, name): r.specifier for name, r in requirements("lab").items()}
-    wanted["python"] = Requirement("python" + PYPROJECT["requires-python"]).specifier
 
-    *specs, pip_section = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))["dependencies"]
+    python, *specs, pip_section = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))["dependencies"]
+    assert re.fullmatch(r"python=3\.\d+", python)  # the form that Binder's builder reads (repo2docker, issue 1301)
+    assert SpecifierSet(PYPROJECT["requires-python"]).contains(python.removeprefix("python="))
     specs.remove("pip")
     assert pip_section == {"pip": ["-e ."]}
     assert all(re.fullmatch(r"[a-z0-9-]+>=[0-9]+(\.[0-9]+)*", spec) for spec in specs)
