@@ -27,7 +27,7 @@ class LearnedEncoding(PositionEncoding):
         max_len: number of rows, so positions 0 … max_len−1 have one.
         dim: width D of the embeddings.
 
-    Rows start normal with standard deviation 0.02, as in BERT and GPT-2.
+    Rows start normal with standard deviation 0.02, as in BERT (GPT-2 took 0.01).
     """
 
     def __init__(self, max_len: int, dim: int) -> None:

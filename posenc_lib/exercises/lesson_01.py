@@ -477,8 +477,8 @@ INTERVIEW = (
         right="Attention without a mask treats its input as a set: reorder the words, and each keeps its output",
         explanation=(
             "Scores are dot products of contents, and the softmax and the weighted sum run over all keys "
-            "alike, so Attention(PX) = P·Attention(X) for every permutation P. Heads, residuals, norms "
-            "and MLPs act on each word alone and keep that. “The cat sat on the mat” and “the mat sat on "
+            "alike, so Attention(PX) = P·Attention(X) for every permutation P. Several heads keep that as one "
+            "does, and residuals, norms and MLPs act on each word alone. “The cat sat on the mat” and “the mat sat on "
             "the cat” give every word the same vector."
         ),
         lesson="01",

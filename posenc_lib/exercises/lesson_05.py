@@ -451,7 +451,7 @@ EXERCISES = (
             "Each slope is the one before times the same number. Which number, and where does the sequence end?",
         ),
         check=_slopes_8_check,
-        solved="A geometric sequence that ends at 1/256 for any number of heads; with 8, each head halves the slope.",
+        solved="A geometric sequence that ends at 1/256 for every power of two; with 8, each head halves the slope.",
     ),
     Exercise(
         id="alibi-slopes-12",
