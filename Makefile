@@ -8,10 +8,11 @@ PYTHON ?= python3
 SETUP = $(PYTHON) tools/setup_env.py
 BIN = .venv/bin
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadscope
+UNITS = --ignore=tests/browser --ignore=tests/portable
 # JupyterLab does not start for root without this.
 AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: lab test test-all test-long test-browser notebooks exercises bench bake-off lint format
+.PHONY: lab test test-all test-long test-browser notebooks exercises bench bake-off portable test-portable lint format
 .NOTPARALLEL:
 
 lab:
@@ -22,15 +23,15 @@ lab:
 # Units, then every notebook run and compared with what is stored in it.
 test:
 	$(SETUP) lab test $(EXTRAS)
-	$(PYTEST) -m "not slow" --ignore=tests/browser
+	$(PYTEST) -m "not slow" $(UNITS)
 	$(PYTEST) -p tests.notebooks.nbval_png --nbval --nbval-current-env --nbval-cell-timeout=180 notebooks
 
-test-all: test test-long test-browser
+test-all: test test-long test-browser test-portable
 
 # What `make test` leaves out: properties on many more examples, each notebook alone and twice over.
 test-long:
 	$(SETUP) lab test $(EXTRAS)
-	HYPOTHESIS_PROFILE=long $(PYTEST) -m "slow or hypothesis" --ignore=tests/browser
+	HYPOTHESIS_PROFILE=long $(PYTEST) -m "slow or hypothesis" $(UNITS)
 
 test-browser:
 	$(SETUP) lab test
@@ -55,6 +56,16 @@ bake-off:
 	$(SETUP) lab test
 	$(BIN)/python -m tools.bake_off $(ARGS)
 	$(BIN)/python -m tools.context_extension $(ARGS)
+
+# One file a notebook, with the library in it, in dist/portable/. REPO=OWNER/NAME: links to Colab, from there.
+portable:
+	$(SETUP) lab test
+	$(BIN)/python -m tools.make_portable $(if $(REPO),--repo $(REPO))
+
+# Run these files in an environment with what Colab has.
+test-portable: portable
+	$(BIN)/python -m tests.portable.colab_environment
+	$(BIN)/python -m pytest -n 2 tests/portable
 
 lint:
 	$(SETUP) lab test

@@ -21,6 +21,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from tools.make_portable import build_wheel
+
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "tools" / "setup_env.py"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -371,14 +373,7 @@ def test_citation_gives_the_present_version():
 
 
 def test_wheel_holds_the_whole_library_and_imports_alone(tmp_path):
-    source = tmp_path / "source"
-    ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "posenc_lib", source / "posenc_lib", ignore=ignore)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    build = ["wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(tmp_path), str(source)]
-    subprocess.run([sys.executable, "-m", "pip", *build], check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
+    wheel, source = build_wheel(tmp_path), tmp_path / "source"
     site = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)

@@ -40,14 +40,26 @@ def outputs_of(notebook: NotebookNode) -> list[NotebookNode]:
     return [output for cell in code_cells(notebook) for output in cell.outputs]
 
 
-def texts_of(notebook: NotebookNode) -> Iterator[str]:
-    """Everything stored that a reader can read: printed text and every representation of a value but pictures."""
-    for output in outputs_of(notebook):
+def texts_in(cell: NotebookNode) -> Iterator[str]:
+    """What a code cell shows that a reader can read: printed text and every representation of a value but pictures."""
+    for output in cell.outputs:
         if output.output_type == "stream":
             yield output.text
         for kind, value in output.get("data", {}).items():
             if kind == "image/svg+xml" or not kind.startswith("image/"):
                 yield str(value)
+
+
+def texts_of(notebook: NotebookNode) -> Iterator[str]:
+    """Everything stored that a reader can read."""
+    for cell in code_cells(notebook):
+        yield from texts_in(cell)
+
+
+def compared_texts(notebook: NotebookNode) -> list[list[str]]:
+    """The same, cell by cell, without what may differ between machines."""
+    cells = code_cells(notebook)
+    return [list(texts_in(cell)) for cell in cells if "nbval-ignore-output" not in tags_of(cell)]
 
 
 def claims_in(notebook: NotebookNode) -> list[str]:
