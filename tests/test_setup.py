@@ -47,6 +47,8 @@ else:
             folder.mkdir(exist_ok=True)
             (folder / f"installed{{number}}.{{os.getpid()}}").touch()
             time.sleep(0.02)
+        while not pathlib.Path(os.environ.get("STUB_ENDS_WITH", here)).exists():
+            time.sleep(0.01)
     except KeyboardInterrupt:
         sys.exit("ERROR: Operation cancelled by user")
     print(os.environ.get("STUB_SAYS", "Successfully installed"))
@@ -316,13 +318,15 @@ def test_interrupt_prints_one_line(project):
 
 @posix_only
 def test_second_set_up_at_once_waits_and_then_has_nothing_to_do(project):
-    first = project.start("lab")
+    end = project.root / "end"
+    first = project.start("lab", STUB_ENDS_WITH=str(end))
     project.wait_for(1)
-    status, output = project.set_up("lab")
-    assert status == 0
-    assert output == "Another set-up is at work in this folder; waiting for it to end.\n"
-    assert first.wait(timeout=60) == 0
-    first.communicate()
+    second = project.start("lab")
+    assert second.stdout.readline() == "Another set-up is at work in this folder; waiting for it to end.\n"
+    end.touch()
+    assert second.communicate(timeout=60) == ("", None)
+    first.communicate(timeout=60)
+    assert first.returncode == second.returncode == 0
     assert kinds(project.calls()) == ["venv", "pip"]
 
 
