@@ -648,7 +648,10 @@ EXERCISES = (
             "fastest pairs have gone all the way round, and the slowest hardly move: look between.",
         ),
         check=_interpolation_check,
-        solved="Squeezed, no angle is farther than 0.05 from one met in training; raw, pair 4 gets 2.5 radians away.",
+        solved=(
+            "Squeezed, no angle is farther than 0.05 from one met in training; raw, pair 4 gets 2.5 radians away. Such "
+            "a distance does not rank the harm: pair 3 gets 1.13 away and does most of it."
+        ),
     ),
     Exercise(
         id="dynamic-ntk-reset",
@@ -707,8 +710,8 @@ INTERVIEW = (
         right="Queries meet keys at offsets, and slow pairs at angles, that training never showed",
         explanation=(
             "Positions are no problem: a short window far from 0 gives the same logits. But pairs whose wavelength is "
-            "longer than the window have seen part of a turn only, and past it their angles are new. The pairs that "
-            "nearly completed a turn do the most damage; the slowest hardly move."
+            "longer than the window have seen part of a turn only, and past it they meet new angles until they come "
+            "round. The pairs that nearly completed a turn do the most damage; the slowest hardly move."
         ),
         lesson="07",
         claim="slowing pair 3 alone by 4 takes over 1 nat off the loss at 512",
@@ -765,8 +768,8 @@ QUIZ = (
         ),
         right="Those whose wavelength exceeds 4096, above all the ones that nearly completed a turn",
         explanation=(
-            "A pair that went round has met every angle. Pairs 46 to 63 did not; past 4096 their angles are new. The "
-            "slowest of them still hardly move, so their cosines stay near what they were."
+            "A pair that went round has met every angle. Pairs 46 to 63 did not; past 4096 they meet new ones until "
+            "they come round. The slowest of them hardly move, so their cosines stay near what they were."
         ),
     ),
     Question(
