@@ -588,8 +588,8 @@ QUIZ = (
         ),
         right="Fewer characters stand at the start of a window, where little has been read",
         explanation=(
-            "The excess of the first places is shared among more of them, so the mean falls like 1/T with nothing far "
-            "used. A sliding window, counted over its last places, shows whether anything else is there."
+            "The excess of the first places is shared among more of them, so what it adds to the mean falls like 1/T, "
+            "with nothing far used. A sliding window, counted over its last places, shows whether there is more."
         ),
     ),
     Question(
