@@ -23,8 +23,8 @@ def look_up(entries: Mapping[str, Entry], id: str) -> Entry:
         return entries[check_choice("id", id, entries)]
     except ValueError as error:
         close = difflib.get_close_matches(str(id), entries, n=1)
-        suggestion = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"{error}{suggestion}") from None
+        suggestion = f"did you mean {close[0]!r}? " if close else ""
+        raise ValueError(f"{suggestion}{error}") from None
 
 
 lessons = {

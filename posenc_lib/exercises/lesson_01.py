@@ -224,7 +224,7 @@ def _bag(q: Tensor, k: Tensor, v: Tensor, counts: Tensor) -> Tensor:
 
 def _bags() -> Inputs:
     generator = torch.Generator().manual_seed(1)
-    counts = ([3, 1], [1, 0, 2, 5], [2, 10**9, 40, 10**8, 7])
+    counts = ([3, 1], [1, 0, 2, 5], [2, 10**12, 40, 10**11, 7])
     return [
         (*torch.randn(3, len(count), 8, dtype=torch.float64, generator=generator), torch.tensor(count))
         for count in counts

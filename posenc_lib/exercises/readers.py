@@ -58,6 +58,8 @@ def read_numbers(answer: Any, shape: tuple[int, ...]) -> Tensor:
         if tuple(answer.shape) != shape:
             _refuse_shape(answer, shape)
         answer = answer.tolist()
+    if isinstance(answer, (int, float)):
+        raise WrongAnswer("type", f"{_wanted(shape)}, and this is a single one.")
     if not isinstance(answer, (list, tuple)):
         _refuse_kind(answer, _wanted(shape))
     if len(answer) != shape[0]:

@@ -91,6 +91,8 @@ whose layers with a sliding window use the base `rope_local_base_freq`), Phi's f
 MULTIPLES = (1, 2, 4, 8, 16, 32)
 LENGTH_KEYS = ("original_max_position_embeddings", "max_position_embeddings")
 ASSUMED_HEAD_DIM, LARGEST_HEAD_DIM = 128, 1024
+BASE_KEYS = {"rope_theta", "rotary_emb_base"}
+STRETCHING_KEYS = {"rope_parameters", "rope_scaling", "rope_type", "type"}
 
 
 @dataclass(frozen=True)
@@ -123,12 +125,17 @@ def read_config(text: str) -> ReadConfig:
         ValueError: no JSON, or what `rope_scaling_from_config` does not accept.
         TypeError: JSON of something other than an object, or a value of the wrong type.
     """
+    text = text.strip()
+    if text.startswith('"'):
+        text = f"{{{text.rstrip(',')}}}"  # one line of a config, as "rope_scaling": {…}
     try:
         config = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"this is not JSON, line {error.lineno}, column {error.colno}: {error.msg}") from None
     if not isinstance(config, dict):
         raise TypeError(f"the JSON must be an object, {{…}}, got {config!r}")
+    if not STRETCHING_KEYS & config.keys() and BASE_KEYS & config.keys():
+        config = config | {"rope_scaling": None}  # plain RoPE, as older files say by leaving it out
     head_dim = _head_dim(config)
     scaling = rope_scaling_from_config(config, head_dim or ASSUMED_HEAD_DIM)
     values = config_values(config)
@@ -149,9 +156,10 @@ def read_config(text: str) -> ReadConfig:
 
 
 def _head_dim(config: dict[str, Any]) -> int | None:
-    """The width of a head: stated, or the model's width over its heads; None if the config has neither."""
-    if config.get("head_dim") is not None:
-        head_dim = check_integer("head_dim", config["head_dim"])
+    """The width of a head for RoPE: stated, or the model's over its heads; None if the config has neither."""
+    stated = next((key for key in ("qk_rope_head_dim", "head_dim") if config.get(key) is not None), None)
+    if stated:
+        head_dim = check_integer(stated, config[stated])
     elif config.get("hidden_size") is not None and config.get("num_attention_heads") is not None:
         heads = check_integer("num_attention_heads", config["num_attention_heads"])
         head_dim = check_integer("hidden_size", config["hidden_size"]) // heads

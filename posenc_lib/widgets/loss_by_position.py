@@ -83,7 +83,7 @@ class LossByPosition(LiveFigure):
     def make_controls(self) -> dict[str, ipywidgets.ValueWidget]:
         encodings = [(label, name) for name, label in LABELS.items()]
         return {
-            "smoothing": slider("smoothing (characters)", BIN, 1, TRAINED),
+            "smoothing": slider("smoothing", BIN, 1, TRAINED),
             "length": choice("window (characters)", 512, [(str(length), length) for length in LENGTHS]),
             "encoding": choice("encoding", "rope", encodings),
             "beside": choice("beside it", NOTHING, [(NOTHING, NOTHING), *encodings]),

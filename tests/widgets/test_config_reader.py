@@ -143,3 +143,27 @@ def test_dynamic_scaling_is_marked_by_what_the_length_needs():
     figure.controls["pair"].value = 63
     assert "factor 4, at sequence length 16,384" in figure.readout
     assert "slowed by 7.00 (interpolated)" in figure.readout
+
+
+def test_a_config_without_stretching_is_plain_rope():
+    mistral = {
+        "hidden_size": 4096,
+        "num_attention_heads": 32,
+        "rope_theta": 10_000.0,
+        "max_position_embeddings": 32_768,
+    }
+    read = read_config(json.dumps(mistral))
+    assert (read.rope_type, read.head_dim, len(read.plain)) == ("default", 128, 64)
+    with pytest.raises(ValueError, match="rope_type"):
+        read_config('{"hidden_size": 768, "num_attention_heads": 12}')  # BERT's: nothing about RoPE in it
+
+
+def test_the_part_of_a_head_that_turns_has_its_own_width():
+    deepseek = {"hidden_size": 7168, "num_attention_heads": 128, "qk_rope_head_dim": 64, "rope_theta": 10_000}
+    assert read_config(json.dumps(deepseek)).head_dim == 64
+
+
+def test_one_line_of_a_config_is_read_with_or_without_its_comma():
+    line = '"rope_scaling": {"rope_type": "linear", "factor": 4.0}'
+    for text in (line, f"  {line},\n"):
+        assert read_config(text).factor == 4
