@@ -1,9 +1,7 @@
 """Every way to stretch a RoPE model's window, by name: what lesson 7 compares."""
 
-import math
 from collections.abc import Callable
 
-from posenc_lib.base import check_number
 from posenc_lib.context_extension import dynamic_ntk, llama3, ntk_aware, position_interpolation, yarn
 from posenc_lib.rope import RopeScaling, rope_frequencies
 
@@ -24,12 +22,18 @@ def yarn_by_turns(
 
     The released code's ramp, `context_extension.yarn`, is linear in the pair's index instead. Arguments as there.
     """
-    code = yarn(head_dim, factor, trained_len, base=base, beta_fast=beta_fast, beta_slow=beta_slow)
-    plain = rope_frequencies(head_dim, base=base)
-    keep = ((trained_len * plain / (2 * math.pi) - beta_slow) / (beta_fast - beta_slow)).clamp(0, 1)
-    factor = check_number("factor", factor, above=0)
-    frequencies = keep * plain + (1 - keep) * plain / factor
-    return RopeScaling(frequencies, code.attention_factor if attention_factor is None else attention_factor)
+    code = yarn(
+        head_dim,
+        factor,
+        trained_len,
+        base=base,
+        beta_fast=beta_fast,
+        beta_slow=beta_slow,
+        attention_factor=attention_factor,
+    )
+    # A ramp in turns is a ramp in frequency, which is Llama 3's rule with YaRN's ends.
+    ramp = llama3(head_dim, factor, trained_len, base=base, low_freq_factor=beta_slow, high_freq_factor=beta_fast)
+    return RopeScaling(ramp.frequencies, code.attention_factor)
 
 
 Stretch = Callable[[int, float, int, int], RopeScaling]

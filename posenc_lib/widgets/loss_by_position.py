@@ -39,6 +39,7 @@ def recomputed(encoding: str, length: int) -> np.ndarray:
     return loss_by_position(load(encoding), length, clamp=encoding == "learned").numpy()
 
 
+@functools.cache
 def stored_curve(encoding: str, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Centres of the bins, the seeds' mean loss in each, and the seeds' spread (largest − smallest), (length/16,)."""
     curve = stored_results("bake_off")["encodings"][encoding]["text"]["by_position"][str(length)]
