@@ -70,6 +70,7 @@ test-portable: portable
 lint:
 	$(SETUP) lab test
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . || { echo "make format mends most of this"; exit 1; }
+	$(BIN)/lint-imports --no-logo --no-cache
 
 format:
 	$(SETUP) lab test
