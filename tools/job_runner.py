@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import psutil
 import safetensors
 import safetensors.torch
 from torch import Tensor
@@ -108,6 +109,9 @@ def is_finished(path: Path, job: Job) -> bool:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """The whole content under that name, or what was there before."""
+    for left in path.parent.glob(f"{path.name}.*.part"):
+        if not psutil.pid_exists(int(left.suffixes[-2][1:])):  # its run was killed as it wrote
+            left.unlink(missing_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")  # another run may be writing the same
     part.write_bytes(content)
     os.replace(part, path)
