@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 from posenc_lib.attention import attention, check_qkv
 from posenc_lib.base import (
     PositionEncoding,
+    check_bool,
     check_float_dtype,
     check_floating,
     check_integer,
@@ -130,6 +131,7 @@ def alibi_attention(q: Tensor, k: Tensor, v: Tensor, slopes: Tensor, *, causal: 
         TypeError, ValueError: as `attention` and `alibi_bias`; more queries than keys under `causal`.
     """
     check_qkv(q, k, v)
+    check_bool("causal", causal)
     _check_slopes(slopes)
     check_same_device(q=q, slopes=slopes)
     heads, n_queries, n_keys = q.shape[1], q.shape[-2], k.shape[-2]

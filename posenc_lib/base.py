@@ -10,6 +10,8 @@ from collections.abc import Collection
 
 import torch
 from torch import Tensor, nn
+from torch._C import _functorch
+from torch._subclasses.fake_tensor import FakeTensor
 
 __all__ = ["PositionEncoding"]
 
@@ -33,8 +35,14 @@ class PositionEncoding(nn.Module):
 
 
 def values_are_readable(tensor: Tensor) -> bool:
-    """Whether a check may look at values: not while torch.compile traces, and not on the meta device."""
-    return not torch.compiler.is_compiling() and tensor.device.type != "meta"
+    """Whether a check may look at values: not under torch.compile, vmap or FakeTensorMode, nor on the meta device."""
+    if torch.compiler.is_compiling() or tensor.is_meta:
+        return False
+    while _functorch.is_functorch_wrapped_tensor(tensor):  # one wrapper for each of torch.func's transforms
+        if _functorch.is_batchedtensor(tensor):
+            return False
+        tensor = _functorch.get_unwrapped(tensor)
+    return not isinstance(tensor, FakeTensor)
 
 
 def float64_device(device: torch.device) -> torch.device:
@@ -187,7 +195,11 @@ def check_positions_fit(name: str, positions: Tensor, x: Tensor, x_name: str) ->
 
 
 def relative_positions(q_positions: Tensor, k_positions: Tensor) -> Tensor:
-    """Key position minus query position, (Tq, Tk), or (B, Tq, Tk) when either comes as (B, T)."""
+    """Key position minus query position, (Tq, Tk), or (B, Tq, Tk) when either comes as (B, T).
+
+    Raises:
+        TypeError, ValueError: as `check_positions`; another batch or device; too far apart for their dtype.
+    """
     q_positions = check_positions("q_positions", q_positions)
     k_positions = check_positions("k_positions", k_positions)
     check_same_device(q_positions=q_positions, k_positions=k_positions)
@@ -198,4 +210,21 @@ def relative_positions(q_positions: Tensor, k_positions: Tensor) -> Tensor:
         )
     if q_positions.is_floating_point() != k_positions.is_floating_point():
         q_positions, k_positions = q_positions.double(), k_positions.double()  # float32 would round the integers
+    _check_differences_fit(q_positions, k_positions)
     return k_positions[..., None, :] - q_positions[..., :, None]
+
+
+def _check_differences_fit(q_positions: Tensor, k_positions: Tensor) -> None:
+    """ValueError if the farthest key from a query is farther than their dtype can say: it would wrap, or be inf."""
+    if not (q_positions.numel() and k_positions.numel()):
+        return
+    if not (values_are_readable(q_positions) and values_are_readable(k_positions)):
+        return
+    q_first, q_last, k_first, k_last = torch.stack([*q_positions.aminmax(), *k_positions.aminmax()]).tolist()
+    dtype = torch.promote_types(q_positions.dtype, k_positions.dtype)
+    limit = torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max
+    if max(k_last - q_first, q_last - k_first) > limit:
+        raise ValueError(
+            f"k_positions must lie within {limit:g} of q_positions, got {k_first:g} … {k_last:g} for "
+            f"{q_first:g} … {q_last:g}"
+        )

@@ -47,6 +47,7 @@ def t5_buckets(
         raise TypeError(f"relative_position must be an integer tensor, got {relative.dtype}")
     relative = relative.clamp(-starts[-1], starts[-1])  # so that the most negative integer has an absolute value
     distance = relative.abs() if bidirectional else relative.neg().relu()
+    distance = distance.contiguous()  # bucketize warns of any other strides
     bucket = torch.bucketize(distance, torch.tensor(starts, device=relative.device), right=True)
     return bucket + (relative > 0) * (num_buckets // 2) if bidirectional else bucket
 

@@ -17,6 +17,13 @@ hypothesis.settings.register_profile("long", max_examples=1000, **ALWAYS)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-socket reads its options
+def pytest_configure(config):
+    """No test reaches beyond this machine."""
+    config.option.allow_hosts = "127.0.0.1,::1,localhost"
+    config.option.allow_unix_socket = True
+
+
 @pytest.fixture(scope="session")
 def case():
     """A numeric case from a public bug report, by name: a dict with source, inputs, expected, tolerance."""

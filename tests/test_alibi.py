@@ -14,7 +14,7 @@ import pytest
 import torch
 import torch._dynamo.exc
 import torch.autograd.forward_ad as fwad
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from torch.nn.attention.flex_attention import create_block_mask
 from torch.utils.flop_counter import FlopCounterMode
@@ -22,6 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from posenc_lib import alibi
 from posenc_lib.alibi import AlibiBias, alibi_attention, alibi_bias, alibi_slopes
 from posenc_lib.attention import attention, positions_from_mask
+from tests.properties import assert_within, fits, float_dtypes, normal, positions, seeds, sizes, strides
 
 at = torch.arange(4)
 half = torch.tensor([0.5])
@@ -135,20 +136,35 @@ def test_bias_is_added_after_scaling(case):
     assert score.item() == pytest.approx(known["expected"], abs=known["tolerance"])
 
 
+@given(st.data(), st.integers(1, 3), st.integers(1, 5), float_dtypes, float_dtypes, strides, seeds)
+def test_bias_is_slope_times_distance(data, batch, heads, slope_dtype, dtype, stride, seed):
+    q, k = (data.draw(positions(fits(batch, data.draw(sizes)))) for _ in range(2))
+    slopes = normal(seed, heads).abs().to(slope_dtype)
+    bias = alibi_bias(stride(q), stride(k), stride(slopes), dtype=dtype)
+    distance = (k.double()[..., None, :] - q.double()[..., :, None]).abs()  # exact: positions reach to 2^40
+    exact = -slopes.double()[:, None, None] * distance.unsqueeze(-3)
+    assert (bias.dtype, bias.shape) == (dtype, exact.shape)
+    # positions that are all float32 or narrower are subtracted in float32, which rounds at the size of the result
+    rounding = torch.finfo(dtype).eps / 2 + 2 * torch.finfo(torch.float32).eps
+    largest = torch.finfo(dtype).max
+    overflow = exact < -largest
+    assert (bias[overflow] <= -largest).all()
+    assert_within((rounding * exact.abs() + torch.finfo(dtype).smallest_normal)[~overflow], bias[~overflow],
+                  exact[~overflow])  # fmt: skip
+    assert alibi_bias(*(t.to("meta") for t in (q, k, slopes)), dtype=dtype).shape == bias.shape
+
+
 @given(
     st.lists(st.floats(-1000, 1000, width=16), min_size=1, max_size=4),
     st.lists(st.floats(-1000, 1000, width=16), min_size=1, max_size=4),
     st.integers(-100_000, 100_000),
     st.integers(1, 5),
 )
-@settings(deadline=None)
-def test_bias_is_slope_times_distance_and_depends_on_offset_only(queries, keys, shift, heads):
+def test_bias_depends_on_offset_only(queries, keys, shift, heads):
     slopes = alibi_slopes(heads).double()
     q, k = torch.tensor(queries, dtype=torch.float64), torch.tensor(keys, dtype=torch.float64)
-    bias = alibi_bias(q, k, slopes, dtype=torch.float64)
-    expected = [[[-s * abs(i - j) for j in keys] for i in queries] for s in slopes.tolist()]
-    assert bias.tolist() == expected
-    torch.testing.assert_close(alibi_bias(q + shift, k + shift, slopes, dtype=torch.float64), bias, atol=1e-9, rtol=0)
+    moved = alibi_bias(q + shift, k + shift, slopes, dtype=torch.float64)
+    torch.testing.assert_close(moved, alibi_bias(q, k, slopes, dtype=torch.float64), atol=1e-9, rtol=0)
 
 
 def test_batched_positions_give_each_row_its_own_bias():
@@ -243,6 +259,14 @@ def said():
     alibi._say_once.cache_clear()
 
 
+@pytest.fixture(scope="module")
+def said_nothing():
+    """Whatever is said is an error."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "alibi_attention builds")
+        yield
+
+
 @pytest.mark.parametrize(("n_queries", "n_keys"), [*itertools.product((1, 5, 128, 129, 300), repeat=2)])
 def test_block_mask_in_closed_form_is_the_one_torch_finds_by_looking(n_queries, n_keys):
     if n_queries > n_keys:
@@ -264,6 +288,36 @@ def test_fused_attention_is_the_dense_formula_at_every_length(said):
         out = alibi_attention(q, k, v, alibi_slopes(3), causal=causal)
         torch.testing.assert_close(out.double(), dense(q, k, v, alibi_slopes(3), causal), atol=2e-6, rtol=0)
     assert said() == []
+
+
+def near_dense(out, q, k, v, slopes, causal):
+    """Each weight and the result rounded to v's dtype, and float32's rounding of scores of a few units."""
+    expected, size = (dense(q, k, values, slopes, causal) for values in (v, v.abs()))
+    assert (out.dtype, out.shape) == (v.dtype, expected.shape)
+    assert_within(torch.finfo(v.dtype).eps * size + 1e-5, out, expected)
+
+
+@given(st.data(), st.integers(1, 3), st.integers(1, 4), st.integers(1, 5), sizes, float_dtypes, st.booleans(), seeds)
+@pytest.mark.filterwarnings("ignore:alibi_attention builds the dense bias")
+def test_dense_form_is_the_formula_for_any_input(data, batch, heads, width, v_width, dtype, causal, seed):
+    n_queries, n_keys = data.draw(st.integers(0, 6)), data.draw(st.integers(1, 6))
+    n_queries = min(n_queries, n_keys)
+    q, k = (normal(seed + i, batch, heads, n, width, dtype=dtype) for i, n in enumerate((n_queries, n_keys)))
+    v = normal(seed + 2, batch, heads, n_keys, v_width, dtype=dtype)
+    slopes = normal(seed + 3, heads).abs().to(data.draw(float_dtypes))
+    stride = data.draw(strides)
+    # slopes that need gradients go dense in every dtype
+    out = alibi_attention(stride(q), stride(k), stride(v), stride(slopes).requires_grad_(), causal=causal)
+    near_dense(out.detach(), q, k, v, slopes.detach(), causal)
+
+
+@pytest.mark.slow  # compiles for each dtype and kind of length, so it does not shrink a failure either
+@settings(phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(st.sampled_from([torch.float32, torch.bfloat16]), st.integers(1, 300), st.integers(0, 300), st.booleans(), seeds)
+def test_fused_form_is_the_formula_at_any_length(said_nothing, dtype, n_queries, earlier, causal, seed):
+    q, k, v = (normal(seed + i, 1, 2, n_queries + earlier, 16, dtype=dtype) for i in range(3))
+    q, slopes = q[:, :, earlier:], normal(seed + 3, 2).abs()
+    near_dense(alibi_attention(q, k, v, slopes, causal=causal), q, k, v, slopes, causal)
 
 
 def test_fused_attention_in_bfloat16(said):
@@ -404,6 +458,7 @@ two = alibi_slopes(2)
         (lambda: alibi_attention(q, q[..., :4], q, two), ValueError, "k must have shape"),
         (lambda: alibi_attention(q, q, q[:, :, :2], two), ValueError, "v must have shape"),
         (lambda: alibi_attention(q, q, q.to("meta"), two), ValueError, "v is on meta"),
+        (lambda: alibi_attention(q, q, q, two, causal=1), TypeError, "causal must be True or False, got 1"),
         (lambda: alibi_attention(q, q, q, half), ValueError, r"slopes must have shape \(2,\) .* got \(1,\)"),
         (lambda: alibi_attention(q, q, q, -two), ValueError, "slopes must be finite and >= 0"),
         (lambda: alibi_attention(q, q, q, two.to("meta")), ValueError, "slopes is on meta"),

@@ -10,6 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from posenc_lib import NoEncoding, PositionEncoding, RotaryEncoding
 from posenc_lib.attention import attention, positions_from_mask
+from tests.properties import INTEGERS, assert_within, float_dtypes, normal, seeds, sizes, strides
 
 
 def draw(*shape, seed=0, dtype=torch.float64):
@@ -40,6 +41,56 @@ def test_equals_torch_for_any_shape_mask_and_bias(n_queries, n_keys, width, v_wi
     mask[..., 0] = True
     expected = scaled_dot_product_attention(q, k, v, attn_mask=bias.masked_fill(~mask, -math.inf))
     torch.testing.assert_close(attention(q, k, v, bias=bias, mask=mask), expected)
+
+
+class TurnAndShift(PositionEncoding):
+    """Scales queries and keys by their positions and adds their difference: each socket shows in the scores."""
+
+    def rotate(self, q, k, q_positions, k_positions):
+        return q * q_positions[..., None], k * k_positions[..., None]
+
+    def bias(self, q_positions, k_positions):
+        return (k_positions[..., None, :] - q_positions[..., :, None]).expand(2, -1, -1).double()
+
+
+@given(st.data(), st.integers(0, 2), sizes, st.integers(1, 4), st.integers(1, 5), sizes, float_dtypes, seeds)
+def test_any_arguments_together_give_the_formula(data, batch, n_queries, n_keys, width, v_width, dtype, seed):
+    """Against eq. 1 in float64, with everything that may be added, hidden or scaled drawn at once."""
+    draw_one = lambda *choices: data.draw(st.sampled_from(choices))
+    shapes = ((n_queries, width), (n_keys, width), (n_keys, v_width))
+    q, k, v = (normal(seed + i, batch, 2, *shape, dtype=dtype) for i, shape in enumerate(shapes))
+    stride, full = data.draw(strides), (batch, 2, n_queries, n_keys)
+    bias = draw_one(None, normal(seed + 3, *full[1:]), normal(seed + 3, *full))
+    bias = bias if bias is None else bias.to(data.draw(float_dtypes))
+    mask_shape = tuple(draw_one(1, size) for size in full[draw_one(0, 1, 2, 3) :])
+    mask = draw_one(None, normal(seed + 4, *mask_shape) > -0.5)
+    causal, scale = n_queries <= n_keys and data.draw(st.booleans()), data.draw(st.none() | st.floats(-2, 2))
+    options = {"mask": mask if mask is None else stride(mask), "causal": causal, "scale": scale}
+    options["bias"] = bias if bias is None else stride(bias)
+    q64, k64, scores = q.double(), k.double(), 0
+    if data.draw(st.booleans()):
+        q_at, k_at = (normal(seed + i, n).to(torch.float32) for i, n in ((5, n_queries), (6, n_keys)))
+        options |= {"encoding": TurnAndShift(), "q_positions": stride(q_at), "k_positions": stride(k_at)}
+        # a rotation keeps the dtype of queries and keys; this one is not the library's, so it is as it comes
+        q64, k64 = (q * q_at[:, None]).double(), (k * k_at[:, None]).double()
+        scores = (k_at - q_at[:, None]).double()
+    out, weights = attention(stride(q), stride(k), stride(v), **options, return_weights=True)
+
+    scores = scores + q64 @ k64.mT * (width**-0.5 if scale is None else scale)
+    scores = scores if bias is None else scores + bias.double()
+    allowed = torch.ones(full, dtype=torch.bool) if mask is None else mask.expand(full)
+    if causal:
+        allowed = allowed & (torch.arange(n_keys) <= torch.arange(n_keys - n_queries, n_keys)[:, None])
+    expected = scores.masked_fill(~allowed, -math.inf).softmax(-1).nan_to_num(0)  # a row that sees nothing is nan
+    # q kᵀ is taken in float32 unless q is float64: a few units in the last place of scores of up to some tens
+    near = 1e-12 if dtype == torch.float64 else 1e-4
+    assert_within(near, weights, expected)
+    assert (weights[~allowed] == 0).all()
+    values = expected @ v.double()
+    assert out.dtype == dtype
+    assert_within(torch.finfo(dtype).eps * values.abs() + 10 * near, out, values)
+    on_meta = [t.to("meta") for t in (q, k, v)]
+    assert attention(*on_meta, causal=causal).shape == out.shape
 
 
 def test_causal_equals_torch_on_a_square():
@@ -190,11 +241,13 @@ def test_left_padding_counts_real_tokens_from_zero(name, case):
     assert positions_from_mask(torch.tensor([given_case["inputs"]["attention_mask"]])).tolist() == [expected]
 
 
-@given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5), st.sampled_from([torch.bool, torch.int64, torch.uint8]))
-def test_positions_of_any_padding(left, real, right, dtype):
-    mask = torch.tensor([[0] * left + [1] * real + [0] * right]).to(dtype)
-    assert positions_from_mask(mask).tolist() == [[0] * left + list(range(real)) + [0] * right]
-    assert positions_from_mask(mask).dtype == torch.int64
+@given(st.data(), st.integers(0, 6), sizes, st.sampled_from([torch.bool, *INTEGERS]), strides)
+def test_positions_of_any_padding(data, length, rows, dtype, stride):
+    ends = [sorted(data.draw(st.tuples(*[st.integers(0, length)] * 2))) for _ in range(rows)]
+    mask = [[int(first <= t < last) for t in range(length)] for first, last in ends]
+    expected = [[t - first if first <= t < last else 0 for t in range(length)] for first, last in ends]
+    at = positions_from_mask(stride(torch.tensor(mask).reshape(rows, length).to(dtype)))
+    assert (at.dtype, at.tolist()) == (torch.int64, expected)
 
 
 def test_a_left_padded_row_attends_as_the_row_alone():

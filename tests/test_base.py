@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from posenc_lib import ENCODINGS, make_encoding
+from posenc_lib.alibi import alibi_attention, alibi_bias, alibi_slopes
 from posenc_lib.attention import attention, positions_from_mask
 from posenc_lib.base import (
     PositionEncoding,
@@ -19,7 +21,12 @@ from posenc_lib.base import (
     check_positions,
     float64_device,
     relative_positions,
+    values_are_readable,
 )
+from posenc_lib.kerple import kerple_log_bias, kerple_power_bias
+from posenc_lib.rope import rope_cos_sin
+from posenc_lib.sinusoidal import sinusoidal_encoding
+from posenc_lib.t5 import t5_buckets
 
 
 def test_every_default_socket_changes_nothing():
@@ -99,6 +106,29 @@ def test_relative_positions_of_a_batch():
     assert relative_positions(q, k).tolist() == [[[1, 2]], [[-4, -3]]]
     with pytest.raises(ValueError, match="k_positions must have the batch of q_positions"):
         relative_positions(q, torch.ones(3, 2))
+
+
+@pytest.mark.parametrize(
+    ("q", "k"),
+    [
+        (torch.tensor([-(2**62), 0]), torch.tensor([2**62])),
+        (torch.tensor([0]), torch.tensor([-(2**63)])),  # fits, but its distance does not
+        (torch.tensor([3e38]), torch.tensor([-3e38])),
+        (torch.tensor([1e308], dtype=torch.float64), torch.tensor([0, -1e308], dtype=torch.float64)),
+    ],
+)
+def test_differences_that_would_wrap_or_be_infinite_are_refused(q, k):
+    for first, second in ((q, k), (k, q)):
+        with pytest.raises(ValueError, match=r"k_positions must lie within .* of q_positions, got .* for "):
+            relative_positions(first, second)
+
+
+def test_the_farthest_difference_that_fits_is_exact():
+    q, k = torch.tensor([-(2**62), 5]), torch.tensor([2**62 - 1])
+    assert relative_positions(q, k).tolist() == [[2**63 - 1], [2**62 - 6]]
+    assert relative_positions(k, q).tolist() == [[1 - 2**63, 6 - 2**62]]
+    assert relative_positions(q.to("meta"), k.to("meta")).shape == (2, 1)
+    assert relative_positions(q[:0], k).shape == (0, 1)
 
 
 def test_positions_keep_float64_and_widen_the_rest():
@@ -217,3 +247,95 @@ def test_left_padded_rows_and_packed_texts_equal_each_text_alone(name):
     packed = run(x, torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]]), text[:, None] == text[None, :])
     torch.testing.assert_close(packed[:, :, :4], run(x[:, :4], torch.arange(4)))
     torch.testing.assert_close(packed[:, :, 4:], run(x[:, 4:], torch.arange(5)))
+
+
+# torch.func and FakeTensorMode
+
+
+def test_values_are_readable_unless_mapped_over_or_fake():
+    x, seen = torch.ones(2, 3), []
+
+    def note(x):
+        seen.append(values_are_readable(x))
+        return x.sum()
+
+    torch.func.vmap(note)(x)
+    torch.func.vmap(torch.func.grad(note))(x)
+    torch.func.grad(note)(x)
+    with FakeTensorMode():
+        note(torch.ones(3))
+    note(x.to("meta"))
+    note(x)
+    assert seen == [False, False, True, False, False, True]
+
+
+def test_a_check_still_reads_what_is_not_mapped_over():
+    at = torch.tensor([0.0, math.nan])
+    with pytest.raises(ValueError, match="q_positions must be finite"):
+        torch.func.vmap(lambda k: relative_positions(at, k))(torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("mapped", ["all", "positions"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_every_encoding_maps_over_a_batch_as_one_by_one(name, dtype, mapped):
+    torch.manual_seed(0)
+    encoding = make_encoding(name, **SIZES | {"num_heads": 5})
+    x, q = torch.randn(2, 3, 6, 12).to(dtype), torch.randn(2, 3, 5, 6, 4).to(dtype)  # as many heads as need blocks
+    at = torch.stack((torch.arange(6), torch.arange(6) + 2))
+
+    def every_socket(x, q, at):
+        positions = {"q_positions": at, "k_positions": at}
+        out = attention(q, q, q, encoding=encoding, causal=True, **positions)
+        found = encoding.add(x, at), *encoding.rotate(q, q, at, at), encoding.bias(at, at), out
+        return tuple(tensor for tensor in found if tensor is not None)
+
+    if mapped == "all":
+        found, rows = torch.func.vmap(every_socket)(x, q, at), (0, 1)
+    else:
+        found, rows = torch.func.vmap(every_socket, in_dims=(None, None, 0))(x[0], q[0], at), (0, 0)
+    for i, row in enumerate(rows):
+        torch.testing.assert_close(tuple(t[i] for t in found), every_socket(x[row], q[row], at[i]))
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (lambda at: sinusoidal_encoding(at, 8), [torch.rand(2, 4)]),
+        (rope_cos_sin, [torch.rand(2, 4), torch.rand(2, 3)]),
+        (lambda at, slopes: alibi_bias(at, at, slopes), [torch.rand(2, 4), torch.rand(2, 3)]),
+        (lambda relative: t5_buckets(relative, bidirectional=True), [torch.arange(-8, 8).reshape(2, 8)]),
+        (kerple_log_bias, [torch.rand(2, 4), torch.rand(2, 3), torch.rand(2, 3)]),
+        (kerple_power_bias, [torch.rand(2, 4), torch.rand(2, 3), torch.rand(2, 3)]),
+        (positions_from_mask, [torch.ones(2, 3, 4, dtype=torch.int64)]),
+    ],
+)
+def test_every_function_that_looks_at_values_maps_over_a_batch(function, arguments):
+    found = torch.func.vmap(function)(*arguments)
+    for i in range(2):
+        expected = function(*(argument[i] for argument in arguments))
+        ours = tuple(t[i] for t in found) if isinstance(found, tuple) else found[i]
+        torch.testing.assert_close(ours, expected)
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_every_encoding_gives_shapes_in_fake_tensor_mode(name):
+    with FakeTensorMode():
+        encoding, at = make_encoding(name, **SIZES), torch.arange(10)
+        q = torch.empty(2, 3, 10, 4)
+        assert attention(q, q, q, encoding=encoding, causal=True).shape == q.shape
+        assert encoding.add(torch.empty(2, 10, 12), at).shape == (2, 10, 12)
+        assert encoding.rotate(q, q, at, at)[0].shape == q.shape
+        if sockets_used(encoding) == ["bias"]:
+            assert encoding.bias(at, at).shape == (3, 10, 10)
+
+
+@pytest.mark.filterwarnings("ignore:alibi_attention builds the dense bias")
+def test_functions_that_look_at_values_give_shapes_in_fake_tensor_mode():
+    with FakeTensorMode():
+        q = torch.empty(1, 2, 4, 4)
+        assert alibi_attention(q, q, q, alibi_slopes(2)).shape == q.shape
+        assert positions_from_mask(torch.ones(2, 3, dtype=torch.int64)).shape == (2, 3)
+        assert rope_cos_sin(torch.rand(4), torch.rand(3))[0].shape == (4, 3)
+        assert sinusoidal_encoding(torch.rand(4), 8).shape == (4, 8)
+        assert kerple_log_bias(torch.rand(4), torch.rand(3), torch.rand(3)).shape == (3, 4)

@@ -256,27 +256,59 @@ def test_interpolation_bound_and_by_how_much_it_is_beaten(case):
 # Independent loops
 
 
-@given(even_dims, factors, bases, lengths, st.integers(0, 10**7))
-def test_each_method_equals_its_loop(d, s, base, trained_len, n):
-    assert_frequencies(position_interpolation(d, s, base=base), [theta / s for theta in plain_loop(d, base)])
-    assert_frequencies(ntk_aware(d, s, base=base), ntk_loop(d, s, base))
-    # the loop's s·n/L − (s − 1) loses a digit or two to cancellation
-    assert_frequencies(dynamic_ntk(d, s, trained_len, n, base=base), dynamic_loop(d, s, trained_len, n, base), 1e-10)
-    assert_frequencies(llama3(d, s, trained_len, base=base), llama3_loop(d, s, trained_len, base), 1e-10)
-    short, long = [1 + i for i in range(d // 2)], [2.5 + i for i in range(d // 2)]
+any_factors = st.floats(0.01, 1000)
+divisors = st.floats(0.01, 1000)
+
+
+def band(low, high):
+    """Two numbers in rising order, far enough apart that a blend between them is no division by rounding."""
+    return st.tuples(st.floats(low, high), st.floats(0.1, high)).map(lambda pair: (pair[0], sum(pair)))
+
+
+@given(even_dims, any_factors, bases, lengths, st.integers(0, 10**7), band(0.01, 64), st.data())
+def test_each_method_equals_its_loop(d, s, base, trained_len, n, turns, data):
+    squeezed, aware = position_interpolation(d, s, base=base), ntk_aware(d, s, base=base)
+    assert_frequencies(squeezed, [theta / s for theta in plain_loop(d, base)])
+    assert_frequencies(aware, ntk_loop(d, s, base))
+    # the loop's s·n/L − (s − 1) loses digits to cancellation
+    dynamic = dynamic_ntk(d, s, trained_len, n, base=base)
+    assert_frequencies(dynamic, dynamic_loop(d, s, trained_len, n, base), 1e-10 * (1 + s))
+    lo, hi = turns
+    # where a pair blends, t = (turns − lo)/(hi − lo) loses digits too, and they count once for each time s divides
+    blend = llama3(d, s, trained_len, base=base, low_freq_factor=lo, high_freq_factor=hi)
+    assert_frequencies(blend, llama3_loop(d, s, trained_len, base, lo, hi), 1e-11 * (1 + s) * (1 + 1 / s))
+    assert [scaling.attention_factor for scaling in (squeezed, aware, dynamic, blend)] == [1] * 4
+
+    short, long = (data.draw(st.lists(divisors, min_size=d // 2, max_size=d // 2)) for _ in range(2))
+    as_given = data.draw(st.sampled_from([list, tuple, lambda f: torch.tensor(f, dtype=torch.float64)]))
+    scaling = longrope(d, s, trained_len, n, as_given(short), as_given(long), base=base)
     used = long if n > trained_len else short
-    expected = [theta / f for theta, f in zip(plain_loop(d, base), used, strict=True)]
-    assert_frequencies(longrope(d, s, trained_len, n, short, long, base=base), expected)
+    assert_frequencies(scaling, [theta / f for theta, f in zip(plain_loop(d, base), used, strict=True)])
+    grown = math.log(s) / math.log(trained_len) if s > 1 else 0
+    assert scaling.attention_factor == pytest.approx(math.sqrt(1 + grown), rel=1e-14)
 
 
-@given(even_dims, factors, bases, lengths, st.floats(2, 64), st.booleans())
-def test_yarn_equals_its_loop(d, s, base, trained_len, fast, truncate):
-    # an untruncated ramp may be shorter than 1e-3 pairs, which magnifies rounding: 1e-9
-    assert_frequencies(
-        yarn(d, s, trained_len, base=base, beta_fast=fast, truncate=truncate),
-        yarn_loop(d, s, trained_len, base, fast, 1, truncate),
-        1e-9,
-    )
+@given(even_dims, any_factors, bases, lengths, band(0.01, 64), st.booleans())
+def test_yarn_equals_its_loop(d, s, base, trained_len, turns, truncate):
+    slow, fast = turns
+    scaling = yarn(d, s, trained_len, base=base, beta_fast=fast, beta_slow=slow, truncate=truncate)
+    # an untruncated ramp may be shorter than 1e-3 pairs, which magnifies rounding
+    expected = yarn_loop(d, s, trained_len, base, fast, slow, truncate)
+    assert_frequencies(scaling, expected, 1e-10 * (1 + s) * (1 + 1 / s))
+    assert scaling.attention_factor == pytest.approx(0.1 * math.log(s) + 1 if s > 1 else 1, rel=1e-14)
+
+
+options = st.none() | st.floats(0, 5)
+
+
+@given(any_factors, options, options, st.none() | st.floats(0.01, 5))
+def test_yarn_attention_factor_is_the_one_given_or_a_ratio_or_the_papers(s, mscale, all_dim, attention_factor):
+    scaling = yarn(8, s, 64, mscale=mscale, mscale_all_dim=all_dim, attention_factor=attention_factor)
+    grown = max(math.log(s), 0)
+    expected = 0.1 * grown + 1
+    if mscale and all_dim:
+        expected = (0.1 * mscale * grown + 1) / (0.1 * all_dim * grown + 1)
+    assert scaling.attention_factor == pytest.approx(expected if attention_factor is None else attention_factor)
 
 
 def test_yarn_ramp_of_no_width_steps():
@@ -563,6 +595,69 @@ def test_length_dependent_config_gives_a_callable_that_pickles(config, n, expect
         assert_frequencies(copied(n), expected)
         assert copied(n).attention_factor == pytest.approx(attention_factor, rel=1e-15)
     assert config == before
+
+
+@st.composite
+def configs(draw):
+    """A config in any of the ways people write one, its head width, and length → (frequencies, attention factor)."""
+    rotary = draw(st.integers(2, 32)) * 2
+    part = draw(st.sampled_from([1, 0.5, 0.25]))
+    s, base, trained_len = draw(factors), draw(bases), draw(lengths)
+    kind = draw(st.sampled_from(["default", "linear", "dynamic", "yarn", "llama3", "longrope", "su"]))
+    inner, loop = {"factor": s, "original_max_position_embeddings": trained_len}, lambda n: plain_loop(rotary, base)
+    factor = 1.0
+    if kind == "linear":
+        loop = lambda n: [theta / s for theta in plain_loop(rotary, base)]
+    elif kind == "dynamic":
+        loop = lambda n: dynamic_loop(rotary, s, trained_len, n, base)
+    elif kind == "yarn":
+        loop, factor = (lambda n: yarn_loop(rotary, s, trained_len, base)), 0.1 * math.log(s) + 1
+    elif kind == "llama3":
+        inner |= {"low_freq_factor": 1, "high_freq_factor": 4.0}
+        loop = lambda n: llama3_loop(rotary, s, trained_len, base)
+    elif kind in ("longrope", "su"):
+        short, long = (draw(st.lists(divisors, min_size=rotary // 2, max_size=rotary // 2)) for _ in range(2))
+        inner |= {"short_factor": short, "long_factor": long}
+        factor = math.sqrt(1 + math.log(s) / math.log(trained_len))
+        used = lambda n: long if n > trained_len else short
+        loop = lambda n: [theta / f for theta, f in zip(plain_loop(rotary, base), used(n), strict=True)]
+    inner |= {draw(st.sampled_from(["rope_type", "type"])): kind}
+    outer = {draw(st.sampled_from(["rope_theta", "rotary_emb_base"])): base, "vocab_size": 32_000}
+    if part != 1 or draw(st.booleans()):
+        outer[draw(st.sampled_from(["partial_rotary_factor", "rotary_pct"]))] = part
+    place = draw(st.sampled_from(["rope_scaling", "rope_parameters", None]))
+    config = outer | ({place: inner} if place else inner)
+    return config, int(rotary / part), loop, factor
+
+
+@given(configs(), st.integers(0, 10**7))
+def test_any_way_to_write_a_config_gives_its_loop(drawn, n):
+    config, head_dim, loop, attention_factor = drawn
+    scaling = rope_scaling_from_config(config, head_dim)
+    scaling = scaling(n) if callable(scaling) else scaling
+    assert_frequencies(scaling, loop(n), 1e-8)
+    assert scaling.attention_factor == pytest.approx(attention_factor, rel=1e-14)
+
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@given(configs(), st.data())
+def test_a_spoilt_config_is_read_or_refused_in_words(drawn, data):
+    config, head_dim, *_ = drawn
+    place = next((config[name] for name in ("rope_scaling", "rope_parameters") if name in config), config)
+    spoilt = data.draw(st.sampled_from([config, place]))
+    spoilt[data.draw(st.sampled_from(sorted(spoilt)))] = data.draw(junk)
+    scaling, refusal = None, ""
+    try:
+        scaling = rope_scaling_from_config(config, head_dim)
+    except (TypeError, ValueError) as error:
+        refusal = str(error)
+    assert isinstance(scaling, RopeScaling) or callable(scaling) or " must " in refusal
 
 
 def test_a_config_changed_later_changes_nothing():

@@ -6,11 +6,12 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc_lib.attention import positions_from_mask
 from posenc_lib.learned import LearnedEncoding
+from tests.properties import INTEGERS, assert_within, fits, float_dtypes, normal, seeds, sizes, strides
 
 x = torch.zeros(2, 4, 3)
 at = torch.arange(4)
@@ -56,16 +57,36 @@ def test_rows_start_normal_with_deviation_0_02():
     assert (table.abs() > 0.04).double().mean().item() == pytest.approx(0.0455, abs=0.004)
 
 
-@given(st.integers(1, 9), st.integers(1, 20))
-@settings(deadline=None)
-def test_resized_table_is_linear_between_rows_and_keeps_its_ends(max_len, new_len):
-    encoding = LearnedEncoding(max_len, 2).double()
+@given(st.data(), st.integers(1, 100), sizes, sizes, st.integers(1, 5), float_dtypes, float_dtypes, strides, seeds)
+def test_each_token_gets_its_row_in_the_dtype_of_x(data, max_len, batch, length, dim, dtype, table_dtype, stride, seed):
+    shape = data.draw(fits(batch, length))
+    count = torch.Size(shape).numel()
+    rows = data.draw(st.lists(st.integers(0, max_len - 1), min_size=count, max_size=count))
+    at = torch.tensor(rows, dtype=torch.int64).to(data.draw(st.sampled_from(INTEGERS))).reshape(shape)
+    encoding = LearnedEncoding(max_len, dim)
+    encoding.table = torch.nn.Parameter(stride(normal(seed, max_len, dim, dtype=table_dtype)))
+    x = normal(seed + 1, batch, length, dim, dtype=dtype)
+    out = encoding.add(stride(x), stride(at))
+    assert out.dtype == dtype
+    table = encoding.table.detach().double().tolist()
+    row = torch.tensor([table[p] for p in rows], dtype=torch.float64).reshape(*shape, dim)
+    expected = x.double() + row
+    half = torch.finfo(dtype).eps / 2  # the row is rounded once, and the sum once
+    assert_within(half * (row.abs() + expected.abs()) * 1.01, out, expected)
+
+
+@given(st.integers(1, 9), st.integers(1, 20), float_dtypes, strides, seeds)
+def test_resized_table_is_linear_between_rows_and_keeps_its_ends(max_len, new_len, dtype, stride, seed):
+    encoding = LearnedEncoding(max_len, 2)
+    encoding.table = torch.nn.Parameter(stride(normal(seed, max_len, 2, dtype=dtype)))
     resized = encoding.resized(new_len)
+    assert (resized.max_len, resized.dim, resized.table.dtype) == (new_len, 2, dtype)
     where = np.linspace(0, max_len - 1, new_len)
-    old = encoding.table.detach().numpy()
+    old = encoding.table.detach().double().numpy()
     expected = np.stack([np.interp(where, np.arange(max_len), column) for column in old.T], axis=1)
-    np.testing.assert_allclose(resized.table.detach().numpy(), expected, atol=1e-15)
-    assert (resized.max_len, resized.dim) == (new_len, 2)
+    rounding = torch.finfo(dtype).eps / 2 * np.abs(expected) + 4e-15  # rows are spaced in float64, up to 8 of them
+    assert_within(torch.from_numpy(rounding), resized.table.detach(), expected)
+    assert encoding.to("meta").resized(new_len).table.shape == (new_len, 2)
 
 
 def test_resized_to_its_own_length_is_an_equal_copy():

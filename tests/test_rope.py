@@ -20,10 +20,13 @@ from posenc_lib.rope import (
     rope_cos_sin,
     rope_frequencies,
 )
+from tests.properties import any_shape, assert_within, fits, float_dtypes, normal, seeds, sizes, strides
+from tests.properties import positions as any_positions
 
 LAYOUTS = ("interleaved", "half")
 even_dims = st.integers(1, 16).map(lambda n: 2 * n)
 positions = st.integers(-(2**20), 2**20)
+frequency_lists = st.lists(st.floats(-10, 10), min_size=1, max_size=4).map(lambda f: torch.tensor(f).double())
 
 
 def pair_of(k, dim, layout):
@@ -52,7 +55,7 @@ def rope_at(x, position, *, base=10_000.0, layout="interleaved"):
 # Frequencies, angles, tables
 
 
-@given(even_dims, st.floats(2, 1e7))
+@given(even_dims, st.floats(1e-3, 1e9))
 def test_frequencies_are_base_to_the_minus_2k_over_d(dim, base):
     expected = [base ** (-2 * k / dim) for k in range(dim // 2)]
     assert rope_frequencies(dim, base=base).tolist() == pytest.approx(expected, rel=1e-14)
@@ -67,6 +70,29 @@ def test_float32_tables_are_right_to_1e_6_at_any_position(dim, position, base):
         angle = position * base ** (-2 * k / dim)
         assert cos[0, k].item() == pytest.approx(math.cos(angle), abs=1e-6)
         assert sin[0, k].item() == pytest.approx(math.sin(angle), abs=1e-6)
+
+
+@given(any_positions(any_shape | st.just(())), frequency_lists, float_dtypes, strides)
+def test_angle_is_position_times_frequency_rounded_once(at, frequencies, dtype, stride):
+    frequencies = frequencies.to(dtype)
+    angles = rope_angles(stride(at), stride(frequencies))
+    expected = [[float(p) * f for f in frequencies.tolist()] for p in at.flatten().tolist()]
+    assert angles.dtype == torch.float64
+    assert angles.tolist() == torch.tensor(expected, dtype=torch.float64).reshape(*at.shape, len(frequencies)).tolist()
+    assert rope_angles(at.to("meta"), frequencies).shape == angles.shape
+
+
+@given(any_positions(fits(3, 2)), frequency_lists, float_dtypes, st.floats(0.1, 10), float_dtypes, strides)
+def test_tables_are_cosine_and_sine_times_the_factor(at, frequencies, dtype, factor, out_dtype, stride):
+    frequencies = frequencies.to(dtype)
+    tables = rope_cos_sin(stride(at), stride(frequencies), attention_factor=factor, dtype=out_dtype)
+    angles = [[float(p) * f for f in frequencies.tolist()] for p in at.flatten().tolist()]
+    for table, function in zip(tables, (math.cos, math.sin), strict=True):
+        expected = torch.tensor([[factor * function(angle) for angle in row] for row in angles], dtype=torch.float64)
+        assert table.dtype == out_dtype
+        # the largest value is the factor; half a unit in its last place, and float64's own two roundings
+        bound = factor * (torch.finfo(out_dtype).eps / 2 + 2**-51)
+        assert_within(bound, table, expected.reshape(*at.shape, len(frequencies)))
 
 
 def test_angles_are_not_reduced_and_keep_the_shape_of_positions():
@@ -124,6 +150,63 @@ def test_layouts_are_one_function_up_to_the_permutation(dim, position):
     torch.testing.assert_close(
         rope_at(x[order], position, layout="half"), rope_at(x, position)[order], rtol=0, atol=1e-12
     )
+
+
+def turn_all(x, cos, sin, layout):
+    """x (B, H, T, Dh) turned in float64 by matrices: row i of a pair's own 2×2 block, placed by `pair_of`."""
+    half = cos.shape[-1]
+    cos, sin = cos.double().expand(len(x), -1, -1), sin.double().expand(len(x), -1, -1)
+    matrix = torch.eye(x.shape[-1], dtype=torch.float64).expand(*cos.shape[:2], -1, -1).clone()  # (B, T, Dh, Dh)
+    for k in range(half):
+        i, j = pair_of(k, 2 * half, layout)
+        matrix[..., i, i], matrix[..., i, j] = cos[..., k], -sin[..., k]
+        matrix[..., j, i], matrix[..., j, j] = sin[..., k], cos[..., k]
+    return torch.einsum("btij,bhtj->bhti", matrix, x.double())
+
+
+def rounding(x, expected, compute, factor=1.0):
+    """Half a unit in the last place of each result, and a few of the dtype computed in at the size of the largest x."""
+    largest = factor * x.double().abs().max().item() if x.numel() else 0
+    info = torch.finfo(x.dtype)
+    last = info.eps / 2 * expected.abs() + info.smallest_normal * info.eps
+    return last + 8 * torch.finfo(compute).eps * largest
+
+
+widths = st.tuples(st.integers(1, 4), st.integers(0, 3)).map(lambda pair: (2 * pair[0], 2 * pair[0] + pair[1]))
+
+
+@given(st.data(), sizes, st.integers(0, 9), sizes, widths, float_dtypes, float_dtypes, st.sampled_from(LAYOUTS), seeds)
+def test_any_queries_turn_as_by_matrices(data, batch, heads, length, width, dtype, table_dtype, layout, seed):
+    rotary, full = width
+    x = normal(seed, batch, heads, length, full, dtype=dtype)
+    at = normal(seed + 1, *data.draw(fits(batch, length)), rotary // 2)
+    cos, sin = at.cos().to(table_dtype), at.sin().to(table_dtype)
+    stride = data.draw(strides)
+    out = apply_rope(stride(x), stride(cos), stride(sin), layout=layout)
+    assert out.dtype == dtype
+    compute = torch.promote_types(torch.promote_types(dtype, table_dtype), torch.float32)
+    expected = turn_all(x, cos, sin, layout)
+    assert_within(rounding(x, expected, compute), out, expected)
+    assert torch.equal(out[..., rotary:], x[..., rotary:])
+    assert apply_rope(*(t.to("meta") for t in (x, cos, sin)), layout=layout).shape == x.shape
+
+
+any_tensor_dtypes = st.sampled_from([torch.bool, torch.int8, torch.int64, torch.bfloat16, torch.float64])
+
+
+@given(widths, st.integers(0, 3), st.lists(sizes, max_size=2), any_tensor_dtypes, strides, seeds)
+def test_rows_move_within_each_head_and_come_back(width, heads, beyond, dtype, stride, seed):
+    rotary, full = width
+    weight = stride((100 * normal(seed, heads * full, *beyond)).to(dtype))
+    row = {}  # of the half layout → of the interleaved one
+    for head in range(heads):
+        row |= {head * full + i: head * full + i for i in range(rotary, full)}
+        for k in range(rotary // 2):
+            for there, here in zip(pair_of(k, rotary, "half"), pair_of(k, rotary, "interleaved"), strict=True):
+                row[head * full + there] = head * full + here
+    half = interleaved_to_half(weight, full, rotary_dim=rotary)
+    assert torch.equal(half, weight[[row[i] for i in range(heads * full)]])
+    assert torch.equal(half_to_interleaved(stride(half), full, rotary_dim=rotary), weight)
 
 
 @pytest.mark.parametrize(("head_dim", "rotary_dim"), [(8, None), (8, 4), (7, 6), (2, 2)])
@@ -262,6 +345,33 @@ def test_cos_and_sin_pass_gradients_for_learned_frequencies(layout):
 
 
 # The module
+
+
+@given(st.data(), sizes, st.integers(1, 6), widths, st.tuples(float_dtypes, float_dtypes), seeds)
+def test_module_turns_queries_and_keys_by_their_own_positions(data, batch, heads, width, dtypes, seed):
+    (rotary, full), layout = width, data.draw(st.sampled_from(LAYOUTS))
+    base, factor = data.draw(st.floats(2, 1e7)), data.draw(st.floats(0.1, 10) | st.none())
+    frequencies = [base ** (-2 * k / rotary) for k in range(rotary // 2)]
+    if factor is None:
+        encoding = RotaryEncoding(full, base=base, layout=layout, rotary_dim=rotary)
+    else:
+        scaling = RopeScaling(torch.tensor(frequencies, dtype=torch.float64), factor)
+        given_as = data.draw(st.sampled_from([scaling, lambda seq_len: scaling]))
+        encoding = RotaryEncoding(full, layout=layout, rotary_dim=rotary, scaling=given_as)
+    stride, both = data.draw(strides), []
+    for dtype in dtypes:
+        length = data.draw(sizes)
+        at = data.draw(any_positions(fits(batch, length)))
+        both.append((normal(seed + len(both), batch, heads, length, full, dtype=dtype), at))
+    (q, q_at), (k, k_at) = both
+    turned = encoding.rotate(stride(q), stride(k), stride(q_at), stride(k_at))
+    compute = torch.promote_types(torch.promote_types(*dtypes), torch.float32)
+    for (x, at), out in zip(both, turned, strict=True):
+        angles = at.double()[..., None] * torch.tensor(frequencies, dtype=torch.float64)
+        expected = turn_all(x, (factor or 1) * angles.cos(), (factor or 1) * angles.sin(), layout)
+        assert (out.dtype, out.shape) == (x.dtype, x.shape)
+        off = (angles.abs().max().item() if angles.numel() else 0) * 2**-50 * x.double().abs().sum().item()
+        assert_within(rounding(x, expected, compute, factor or 1) + (factor or 1) * off, out, expected)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -6,13 +6,15 @@ import pickle
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc_lib.sinusoidal import SinusoidalEncoding, shift_matrix, sinusoidal_encoding, wavelengths
+from tests.properties import assert_within, fits, float_dtypes, normal, positions, seeds, sizes, strides
 
 even_dims = st.integers(1, 24).map(lambda half: 2 * half)
 numbers = st.floats(-1000, 1000, allow_nan=False, width=32)
+bases = st.floats(1e-3, 1e9)
 
 
 def one_by_one(positions, dim, base=10_000.0):
@@ -52,11 +54,20 @@ def test_table_interleaves_so_chunking_it_mixes_sines_and_cosines(case):
     assert chunks == [pytest.approx(wrong[name], abs=table["tolerance"]) for name in ("sin", "cos")]
 
 
-@given(st.lists(numbers, min_size=1, max_size=5), st.integers(1, 33), st.floats(1.5, 1e6))
-@settings(deadline=None)
-def test_every_entry_is_its_sine_or_cosine(positions, dim, base):
-    table = sinusoidal_encoding(torch.tensor(positions), dim, base=base, dtype=torch.float64)
-    torch.testing.assert_close(table, one_by_one(positions, dim, base), atol=1e-11, rtol=0)
+def angle_error(at, dim, base=10_000.0):
+    """How far rounding to float64, of the frequency and of the product, may take the angle of each entry."""
+    frequencies = torch.tensor([base ** (-(i - i % 2) / dim) for i in range(dim)], dtype=torch.float64)
+    return (at.double()[..., None] * frequencies).abs() * 2**-50
+
+
+@given(positions(), strides, st.integers(1, 33), bases, float_dtypes)
+def test_every_entry_is_its_sine_or_cosine(at, stride, dim, base, dtype):
+    table = sinusoidal_encoding(stride(at), dim, base=base, dtype=dtype)
+    assert (table.dtype, table.shape) == (dtype, (*at.shape, dim))
+    rows = one_by_one(at.flatten().tolist(), dim, base).reshape(table.shape)
+    assert_within(torch.finfo(dtype).eps / 2 + 2**-52 + angle_error(at, dim, base), table, rows)
+    on_meta = sinusoidal_encoding(at.to("meta"), dim, base=base, dtype=dtype)
+    assert (on_meta.dtype, on_meta.shape) == (dtype, table.shape)
 
 
 @pytest.mark.parametrize("shift", [0, 2**20])
@@ -86,7 +97,6 @@ def test_packed_positions_and_further_dimensions_keep_their_shape():
 
 
 @given(even_dims, numbers, st.lists(numbers, min_size=1, max_size=4))
-@settings(deadline=None)
 def test_shift_matrix_moves_every_position_by_the_offset(dim, offset, positions):
     at = torch.tensor(positions, dtype=torch.float64)
     encode = lambda p: sinusoidal_encoding(p, dim, dtype=torch.float64)
@@ -94,18 +104,20 @@ def test_shift_matrix_moves_every_position_by_the_offset(dim, offset, positions)
     torch.testing.assert_close(moved, encode(at + offset), atol=1e-11, rtol=0)
 
 
-def test_shift_matrix_is_blocks_of_rotation():
-    matrix = shift_matrix(3, 4, base=100.0)
-    slow = 3 * 100 ** (-0.5)
-    expected = torch.zeros(4, 4, dtype=torch.float64)
-    expected[:2, :2] = torch.tensor([[math.cos(3), math.sin(3)], [-math.sin(3), math.cos(3)]])
-    expected[2:, 2:] = torch.tensor([[math.cos(slow), math.sin(slow)], [-math.sin(slow), math.cos(slow)]])
-    torch.testing.assert_close(matrix, expected, atol=1e-7, rtol=0)
+@given(even_dims, st.floats(-1e6, 1e6), bases)
+def test_shift_matrix_is_blocks_of_rotation(dim, offset, base):
+    matrix = shift_matrix(offset, dim, base=base)
+    expected, bound = torch.zeros(2, dim, dim, dtype=torch.float64)
+    for i in range(0, dim, 2):
+        angle = offset * base ** (-i / dim)
+        cos, sin = math.cos(angle), math.sin(angle)
+        expected[i : i + 2, i : i + 2] = torch.tensor([[cos, sin], [-sin, cos]], dtype=torch.float64)
+        bound[i : i + 2, i : i + 2] = abs(angle) * 2**-50 + 2**-52
     assert matrix.dtype == torch.float64
+    assert_within(bound, matrix, expected)
 
 
 @given(even_dims, numbers, numbers, numbers)
-@settings(deadline=None)
 def test_dot_product_depends_on_offset_only(dim, first, offset, shift):
     at = torch.tensor([first, first + offset, first + shift, first + shift + offset], dtype=torch.float64)
     a, b, c, d = sinusoidal_encoding(at, dim, dtype=torch.float64)
@@ -114,20 +126,22 @@ def test_dot_product_depends_on_offset_only(dim, first, offset, shift):
     assert (a @ b).item() == pytest.approx(expected, abs=1e-10)
 
 
-def test_wavelengths_run_from_two_pi_by_a_fixed_ratio():
-    turns = wavelengths(8)
+@given(even_dims, bases)
+def test_wavelengths_run_from_two_pi_by_a_fixed_ratio(dim, base):
+    turns = wavelengths(dim, base=base)
     assert turns.dtype == torch.float64
-    assert turns.tolist() == pytest.approx([2 * math.pi * 10**i for i in range(4)], rel=1e-14)
+    assert turns.tolist() == pytest.approx([2 * math.pi * base ** (2 * i / dim) for i in range(dim // 2)], rel=1e-14)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("positions", [torch.arange(3, 7), torch.tensor([[0, 1, 0, 1], [5, 6, 7, 8]])])
-def test_module_adds_in_the_dtype_of_x(dtype, positions):
-    x = torch.randn(2, 4, 6, dtype=torch.float64).to(dtype)
-    out = SinusoidalEncoding(6).add(x, positions)
+@given(st.data(), sizes, sizes, st.integers(1, 9), float_dtypes, strides, seeds)
+def test_module_adds_in_the_dtype_of_x(data, batch, length, dim, dtype, stride, seed):
+    at = data.draw(positions(fits(batch, length)))
+    x = normal(seed, batch, length, dim, dtype=dtype)
+    out = SinusoidalEncoding(dim).add(stride(x), stride(at))
     assert out.dtype == dtype
-    table = torch.stack([one_by_one(row, 6) for row in positions.expand(2, -1).tolist()]).to(dtype)
-    assert torch.equal(out, x + table)
+    table = one_by_one(at.flatten().tolist(), dim).reshape(*at.shape, dim)
+    eps = torch.finfo(dtype).eps  # half of it for the table's rounding, half of it for the sum's
+    assert_within(eps * (1 + x.double().abs()) + angle_error(at, dim), out, x.double() + table)
 
 
 def test_module_keeps_nothing_in_its_state():

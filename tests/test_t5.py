@@ -6,10 +6,11 @@ from fractions import Fraction
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc_lib.t5 import T5Bias, t5_buckets
+from tests.properties import INTEGERS, any_shape, fits, float_dtypes, normal, positions, seeds, sizes, strides
 
 at = torch.arange(4)
 MOST_NEGATIVE = torch.iinfo(torch.int64).min
@@ -60,16 +61,20 @@ def test_every_integer_falls_into_its_exact_bucket(bidirectional, num_buckets, m
     st.booleans(),
     st.integers(1, 20),
     st.integers(1, 10**6),
-    st.lists(st.integers(MOST_NEGATIVE, 2**63 - 1) | st.integers(-(10**6), 10**6), min_size=1, max_size=5),
+    positions(any_shape | st.just(()), dtypes=INTEGERS, reach=2**63) | positions(dtypes=INTEGERS, reach=1000),
+    strides,
 )
-@settings(deadline=None)
-def test_buckets_are_exact_for_any_table_and_distance(bidirectional, quarter, beyond, relative):
-    num_buckets = 4 * quarter if bidirectional else 2 * quarter + 1
-    max_distance = quarter + beyond
-    buckets = t5_buckets(
-        torch.tensor(relative), bidirectional=bidirectional, num_buckets=num_buckets, max_distance=max_distance
-    )
-    assert buckets.tolist() == [exact_bucket(r, bidirectional, num_buckets, max_distance) for r in relative]
+def test_buckets_are_exact_for_any_table_and_distance(bidirectional, quarter, beyond, relative, stride):
+    tables = {
+        "bidirectional": bidirectional,
+        "num_buckets": 4 * quarter if bidirectional else 2 * quarter + 1,
+        "max_distance": quarter + beyond,
+    }
+    buckets = t5_buckets(stride(relative), **tables)
+    expected = [exact_bucket(r, *tables.values()) for r in relative.flatten().tolist()]
+    assert (buckets.dtype, buckets.shape) == (torch.int64, relative.shape)
+    assert buckets.flatten().tolist() == expected
+    assert t5_buckets(relative.to("meta"), **tables).shape == relative.shape
 
 
 @pytest.mark.parametrize("huge", [2**40, 2**62, 2**63 - 1, MOST_NEGATIVE, MOST_NEGATIVE + 1])
@@ -96,21 +101,33 @@ def test_shape_is_kept():
     assert t5_buckets(relative[:0], bidirectional=False).shape == (0, 3, 4)
 
 
+@given(st.data(), st.integers(1, 3), st.integers(1, 3), st.booleans(), float_dtypes, strides, seeds)
+def test_bias_is_the_weight_of_the_bucket(data, batch, heads, bidirectional, dtype, stride, seed):
+    reach = data.draw(st.sampled_from([200, 2**62 - 1]))
+    q, k = (data.draw(positions(fits(batch, data.draw(sizes)), dtypes=INTEGERS, reach=reach)) for _ in range(2))
+    encoding = T5Bias(heads, bidirectional=bidirectional)
+    encoding.weight = torch.nn.Parameter(stride(normal(seed, heads, 32, dtype=dtype)))
+    bias = encoding.bias(stride(q), stride(k))
+    assert bias.dtype == torch.promote_types(dtype, torch.float32)
+    weight, packed = encoding.weight.tolist(), q.ndim == 2 or k.ndim == 2
+    rows = [p.expand(batch, -1).tolist() for p in (q, k)]
+    expected = [
+        [[[head[exact_bucket(j - i, bidirectional, 32, 128)] for j in keys] for i in queries] for head in weight]
+        for queries, keys in zip(*rows, strict=True)
+    ]
+    assert bias.tolist() == (expected if packed else expected[0])
+
+
 @given(
     st.lists(st.integers(-1000, 1000), min_size=1, max_size=4),
     st.lists(st.integers(-1000, 1000), min_size=1, max_size=4),
     st.integers(-(2**40), 2**40),
     st.booleans(),
 )
-@settings(deadline=None)
-def test_bias_is_the_weight_of_the_bucket_and_depends_on_offset_only(queries, keys, shift, bidirectional):
+def test_bias_depends_on_offset_only(queries, keys, shift, bidirectional):
     encoding = T5Bias(3, bidirectional=bidirectional)
     q, k = torch.tensor(queries), torch.tensor(keys)
-    bias = encoding.bias(q, k)
-    table = encoding.weight.detach()
-    expected = [[table[:, exact_bucket(j - i, bidirectional, 32, 128)].tolist() for j in keys] for i in queries]
-    assert bias.permute(1, 2, 0).tolist() == expected
-    assert torch.equal(encoding.bias(q + shift, k + shift), bias)
+    assert torch.equal(encoding.bias(q + shift, k + shift), encoding.bias(q, k))
 
 
 def test_batched_positions_give_each_row_its_own_bias():
