@@ -119,7 +119,7 @@ class AlibiRow(LiveFigure):
         self.dots: list[Artist] = []
         return [self.far, self.near, self.edge, self.first, self.plain, self.key, self.query, self.mark]
 
-    def draw_background(self, *, heads: int, **state: Any) -> None:
+    def draw_background(self, *, heads: int, **state: Any) -> list[Artist]:
         for artist in self.dots:
             artist.remove()
         slopes = alibi_slopes(heads).numpy()
@@ -132,6 +132,7 @@ class AlibiRow(LiveFigure):
             )
         legend = self.left.legend(loc="lower left", bbox_to_anchor=(-0.15, 1.0), borderaxespad=0.1)
         self.dots.append(legend)
+        return self.dots
 
     def move(self, *, bonus_at: int, position: int, heads: int, head: int, bonus: int) -> str:
         shown = min(head, heads)

@@ -86,7 +86,7 @@ class ClockWall(LiveFigure):
         self.labels: list[Artist] = []
         return artists
 
-    def draw_background(self, *, p: int, head_dim: int, base: float) -> None:
+    def draw_background(self, *, p: int, head_dim: int, base: float) -> list[Artist]:
         waves = wall_wavelengths(head_dim, base=base)
         pairs = np.arange(len(waves))
         columns = COLUMNS[head_dim]
@@ -102,6 +102,7 @@ class ClockWall(LiveFigure):
             self.wall.text(x, y + self.radius + 4, f"{pair}: {_short(wave)}", ha="center", va="top", fontsize=8)
             for pair, wave, (x, y) in zip(pairs, waves, self.centres, strict=True)
         ]
+        return [self.ticks, *self.labels]
 
     def move(self, *, p: int, head_dim: int, base: float) -> str:
         turns = turns_completed(p, head_dim, base=base)

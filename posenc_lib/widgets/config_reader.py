@@ -91,6 +91,7 @@ whose layers with a sliding window use the base `rope_local_base_freq`), Phi's f
 MULTIPLES = (1, 2, 4, 8, 16, 32)
 LENGTH_KEYS = ("original_max_position_embeddings", "max_position_embeddings")
 ASSUMED_HEAD_DIM, LARGEST_HEAD_DIM = 128, 1024
+LARGEST = 1e12  # of a length, a factor and a wavelength: what axes still show
 BASE_KEYS = {"rope_theta", "rotary_emb_base"}
 STRETCHING_KEYS = {"rope_parameters", "rope_scaling", "rope_type", "type"}
 
@@ -142,6 +143,10 @@ def read_config(text: str) -> ReadConfig:
     keys = LENGTH_KEYS[::-1] if values["rope_type"] == "dynamic" else LENGTH_KEYS
     key = next((key for key in keys if key in values), "")
     length = check_integer(key, values[key]) if key else None
+    factor = _factor(values, length)
+    for name, value in ((key, length or 0), ("factor", factor)):
+        if value > LARGEST:
+            raise ValueError(f"{name} must be at most {LARGEST:g}, got {value:g}")
     scaling_at = scaling if callable(scaling) else lambda length: scaling
     return ReadConfig(
         rope_type=values["rope_type"],
@@ -151,7 +156,7 @@ def read_config(text: str) -> ReadConfig:
         scaling_at=scaling_at,
         length=length,
         length_key=key,
-        factor=_factor(values, length),
+        factor=factor,
     )
 
 
@@ -218,20 +223,24 @@ class ConfigReader(LiveFigure):
         )
         (ring,) = self.axes.plot([], [], "o", color=BLACK, mfc="none", mew=1.6, markersize=12)
         self.ring = ring
+        self.scale: list[Artist] = [self.region, self.axes.xaxis, self.axes.yaxis, self.region_text]
         self.figure.legend(handles=list(self.pairs.handles.values()), loc="upper center", ncols=3)
         return [*self.pairs.artists, ring]
 
-    def draw_background(self, *, config: str, **state: Any) -> None:
+    def draw_background(self, *, config: str, **state: Any) -> list[Artist]:
         try:
-            self.read, self.fault = read_config(config), ""
+            read = read_config(config)
+            waves = wavelengths(read.plain)
+            slowed = [
+                slowed_by(read.plain, read.scaling_at(multiple * (read.length or 0)).frequencies)
+                for multiple in MULTIPLES
+            ]
+            if np.max(waves) > LARGEST or np.max(slowed) > LARGEST or np.min(slowed) < 1 / LARGEST:
+                raise ValueError(f"wavelengths, and what a pair is slowed by, must be at most {LARGEST:g}")
         except (TypeError, ValueError) as error:
             self.fault = f"Not read: {error}. The picture is the one before. "
-            return
-        waves = wavelengths(self.read.plain)
-        slowed = [
-            slowed_by(self.read.plain, self.read.scaling_at(multiple * (self.read.length or 0)).frequencies)
-            for multiple in MULTIPLES
-        ]
+            return self.scale
+        self.read, self.fault = read, ""
         edge = self.read.length or np.inf
         right = 1.6 * max(waves.max(), edge if self.read.length else 0)
         self.axes.set_xlim(waves.min() / 1.6, right)
@@ -240,6 +249,7 @@ class ConfigReader(LiveFigure):
         self.region_text.set(
             x=min(edge, right), text=f"{self.read.length_key} {edge:,.0f} " if self.read.length else ""
         )
+        return self.scale
 
     def move(self, *, pair: int, multiple: int, config: str) -> str:
         read = self.read

@@ -112,9 +112,10 @@ class KernelShapes(LiveFigure):
         )
         return [line for lines in self.curves.values() for line in lines] + self.cursors
 
-    def draw_background(self, *, query: int, **state: Any) -> None:
+    def draw_background(self, *, query: int, **state: Any) -> list[Artist]:
         for panel in self.panels:
             panel.set(xlim=(-0.01 * query, query + 1), xticks=range(0, query + 2, (query + 1) // 4))
+        return [panel.xaxis for panel in self.panels]
 
     def move(self, *, distance: int, slope: float, r1: float, r2: float, query: int) -> str:
         distances = np.arange(query + 1)

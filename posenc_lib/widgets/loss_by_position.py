@@ -106,13 +106,15 @@ class LossByPosition(LiveFigure):
     def build(self) -> list[Artist]:
         self.axes = self.figure.add_axes((0.085, 0.13, 0.88, 0.765))
         self.axes.set(xlabel="place in the window (characters)", ylabel="loss (nats a character)")
-        self.axes.axvline(TRAINED, color=GREY, linestyle=":", linewidth=1.2)
-        self.axes.axhline(math.log(len(VOCABULARY)), color=GREY, linewidth=0.8)
+        self.rules = [
+            self.axes.axvline(TRAINED, color=GREY, linestyle=":", linewidth=1.2),
+            self.axes.axhline(math.log(len(VOCABULARY)), color=GREY, linewidth=0.8),
+        ]
         self.lines = [self.axes.plot([], [], linewidth=1.2, **look)[0] for look in LOOKS]
         self.stored: list[Artist] = []
         return list(self.lines)
 
-    def draw_background(self, *, length: int, encoding: str, beside: str, **state: Any) -> None:
+    def draw_background(self, *, length: int, encoding: str, beside: str, **state: Any) -> list[Artist]:
         for artist in self.stored:
             artist.remove()
         self.stored, handles, top = [], [], 5.0
@@ -139,6 +141,7 @@ class LossByPosition(LiveFigure):
             for note, loss in (("trained to here", 0), ("equal chances", math.log(len(VOCABULARY))))
         ]
         self.stored += [legend, *notes]
+        return [self.axes.xaxis, self.axes.yaxis, *self.rules, *self.stored]
 
     def move(self, *, smoothing: int, length: int, encoding: str, beside: str) -> str:
         shown = self._shown(encoding, beside)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from posenc_lib import PositionEncoding, make_encoding
 from posenc_lib.attention import attention
+from posenc_lib.widgets.kept_text import KeptText
 from posenc_lib.widgets.live_figure import (
     BLACK,
     BLUE,
@@ -166,9 +167,9 @@ class ReorderSentence(LiveFigure):
         self.bars = bars.barh(places, np.zeros(len(WORDS)), 0.6, color=VERMILLION)
         self.verdict = bars.text(0, -0.75, "", fontweight="bold", va="bottom")
         self.words = [
-            [heat.text(-0.6, place, "", ha="right", va="center") for place in places],
-            [heat.text(place, -0.65, "", ha="center", va="bottom", fontsize=8) for place in places],
-            [bars.text(-0.05, place, "", ha="right", va="center") for place in places],
+            [heat.add_artist(KeptText(-0.6, place, ha="right", va="center")) for place in places],
+            [heat.add_artist(KeptText(place, -0.65, ha="center", va="bottom", fontsize=8)) for place in places],
+            [bars.add_artist(KeptText(-0.05, place, ha="right", va="center")) for place in places],
         ]
         self.shares = [bars.text(0, place, "", va="center") for place in places]
         return [self.cells, self.squares, *self.bars, self.verdict, *itertools.chain(*self.words), *self.shares]

@@ -132,7 +132,7 @@ class ScoreByDistance(LiveFigure):
         self.cursor, self.dot = cursor, dot
         return [cursor, dot]
 
-    def draw_background(self, *, distance: int, kind: str, offset: int, base: float, head_dim: int) -> None:
+    def draw_background(self, *, distance: int, kind: str, offset: int, base: float, head_dim: int) -> list[Artist]:
         for artist in self.curves:
             artist.remove()
         self.controls["offset"].disabled = kind != "tuned"
@@ -155,6 +155,7 @@ class ScoreByDistance(LiveFigure):
                 shown += plot(crossing, mean[crossing], "s", color=VERMILLION, markersize=7, label=label)
         legend = self.axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4, borderaxespad=0.2)
         self.curves = [*shown, legend]
+        return [*shown, *self.axes.spines.values(), legend]  # a curve begins on the axis, and lies under it
 
     def move(self, *, distance: int, kind: str, offset: int, base: float, head_dim: int) -> str:
         curves = score_curves(kind, offset=offset, head_dim=head_dim, base=base)

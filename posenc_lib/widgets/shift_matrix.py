@@ -10,6 +10,7 @@ from matplotlib.artist import Artist
 
 from posenc_lib.base import check_choice
 from posenc_lib.sinusoidal import shift_matrix, sinusoidal_encoding
+from posenc_lib.widgets.kept_text import KeptText
 from posenc_lib.widgets.live_figure import BLACK, BLUE, GREY, ORANGE, LiveFigure, State, choice, slider
 
 __all__ = ["ORDERS", "ShiftMatrix", "ShiftState", "shift_state"]
@@ -65,6 +66,8 @@ class ShiftMatrix(LiveFigure):
         "the signs for pairs in the other order, (cos, sin), and see the dots leave their rings."
     )
 
+    background_controls = ("offset", "order")
+
     def make_controls(self) -> dict[str, ipywidgets.ValueWidget]:
         return {
             "offset": slider("shift Δ", 3, -LAST_SHIFT, LAST_SHIFT),
@@ -90,7 +93,7 @@ class ShiftMatrix(LiveFigure):
         lines = [grid.axvline, grid.axhline]
         rules = [line(place, color="#D0D0D0", linewidth=0.8) for line in lines for place in np.arange(1.5, DIM - 1, 2)]
         self.title = grid.text(0.5, 1.045, "", transform=grid.transAxes, ha="center", va="center")
-        self.entries = [grid.text(j, i, "", ha="center", va="center", fontsize=7) for i, j in BLOCK_ENTRIES]
+        self.entries = [grid.add_artist(KeptText(j, i, ha="center", va="center", fontsize=7)) for i, j in BLOCK_ENTRIES]
 
         rows = self.figure.add_axes((0.615, 0.13, 0.365, 0.6))
         rows.set(xlim=(-0.5, DIM - 0.5), ylim=(-1.15, 1.15), xticks=range(DIM), yticks=(-1, -0.5, 0, 0.5, 1))
@@ -102,17 +105,24 @@ class ShiftMatrix(LiveFigure):
         (self.moved,) = rows.plot(zeros, "o", color=BLUE, markersize=6, label="M PE(p)")
         handles = [self.start, self.moved, self.target]
         rows.legend(handles=handles, loc="lower left", bbox_to_anchor=(-0.05, 1.04), ncols=2, borderaxespad=0)
-        return [self.picture, *rules, self.title, *self.entries, self.start, self.target, self.moved]
+        self.left: list[Artist] = [self.picture, *rules, self.title, *self.entries]
+        return [self.start, self.target, self.moved]
+
+    def draw_background(self, *, offset: int, p: int, order: str) -> list[Artist]:
+        matrix = shift_state(offset, p, order=order).matrix
+        self.picture.set_data(matrix)
+        colours = self.picture.to_rgba(matrix)
+        for text, place in zip(self.entries, BLOCK_ENTRIES, strict=True):
+            value = matrix[place]
+            text.set_text(f"{value:z.2f}".replace("-", "−"))
+            text.set_color("white" if abs(value) > 0.7 else BLACK)
+            text.ground = tuple(colours[place])
+        sign = "[c s; −s c]" if order == "sin-cos" else "[c −s; s c]"
+        self.title.set_text(f"M for Δ = {offset}, blocks {sign}".replace("-", "−"))
+        return self.left
 
     def move(self, *, offset: int, p: int, order: str) -> str:
         state = shift_state(offset, p, order=order)
-        self.picture.set_data(state.matrix)
-        for text, place in zip(self.entries, BLOCK_ENTRIES, strict=True):
-            value = state.matrix[place]
-            text.set_text(f"{value:z.2f}".replace("-", "−"))
-            text.set_color("white" if abs(value) > 0.7 else BLACK)
-        sign = "[c s; −s c]" if order == "sin-cos" else "[c −s; s c]"
-        self.title.set_text(f"M for Δ = {offset}, blocks {sign}".replace("-", "−"))
         self.start.set_ydata(state.start)
         self.moved.set_ydata(state.moved)
         self.target.set_ydata(state.target)

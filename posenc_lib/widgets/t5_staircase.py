@@ -106,7 +106,7 @@ class T5Staircase(LiveFigure):
         self.axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, borderaxespad=0.2)
         return [self.shared, self.cursor, self.dot]
 
-    def draw_background(self, *, relative: int, direction: str, num_buckets: int, max_distance: int) -> None:
+    def draw_background(self, *, relative: int, direction: str, num_buckets: int, max_distance: int) -> list[Artist]:
         last = 0 if direction == "causal" else LAST_DISTANCE
         places = np.arange(-LAST_DISTANCE, last + 1)
         buckets = staircase(places, direction, num_buckets=num_buckets, max_distance=max_distance)
@@ -115,6 +115,7 @@ class T5Staircase(LiveFigure):
         self.hidden.set_visible(direction == "causal")
         self.axes.set_ylim(-0.04 * num_buckets, 1.02 * num_buckets)
         self.axes.set_yticks(range(0, num_buckets + 1, num_buckets // 8))
+        return [self.axes.yaxis, self.steps, self.hidden]
 
     def move(self, *, relative: int, direction: str, num_buckets: int, max_distance: int) -> str:
         options = {"num_buckets": num_buckets, "max_distance": max_distance}

@@ -124,7 +124,7 @@ class TorusWalk(LiveFigure):
         self.flat.legend(keys, ["PE(p)", "start, p = 0"], **where)
         return [*moving, *self.dots, *self.starts, *self.points]
 
-    def draw_background(self, *, p: int, pair: int, trail: int) -> None:
+    def draw_background(self, *, p: int, pair: int, trail: int) -> list[Artist]:
         for mark in self.marks:
             mark.remove()
         self.flat.set(xlabel=f"angle of pair {pair}, mod 2π", ylabel=f"angle of pair {pair + 1}, mod 2π")
@@ -136,6 +136,7 @@ class TorusWalk(LiveFigure):
             label = self.strip.text(position, 3.0, f"p = {position}: {distance:.4f}", ha="center", color=GREEN)
             label.set(va="bottom", fontsize=8)
             self.marks.append(label)
+        return [self.flat.xaxis, self.flat.yaxis, *self.marks]
 
     def move(self, *, p: int, pair: int, trail: int) -> str:
         first = max(0, p - trail)

@@ -104,6 +104,13 @@ def test_partial_rotary_has_fewer_pairs():
         ('{"rope_type": "default", "hidden_size": 64, "num_attention_heads": 0}', "num_attention_heads must be"),
         ('{"rope_type": "default", "max_position_embeddings": "long"}', "max_position_embeddings must be an integer"),
         ('{"full_attention": {"rope_type": "default"}}', "pass one of its parts ['full_attention']"),
+        ('{"rope_type": "linear", "factor": 1e308}', "factor must be at most 1e+12, got 1e+308"),
+        ('{"rope_type": "linear", "factor": 10000000000000000000000}', "factor must be at most 1e+12, got 1e+22"),
+        (
+            '{"rope_type": "default", "max_position_embeddings": 9000000000000000000}',
+            "must be at most 1e+12, got 9e+18",
+        ),
+        ('{"rope_type": "default", "rope_theta": 1e308}', "wavelengths, and what a pair is slowed by, must be at most"),
     ],
 )
 def test_what_cannot_be_read_is_said_and_the_old_picture_is_kept(text, said):

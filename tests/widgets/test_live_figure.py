@@ -3,42 +3,22 @@
 import base64
 import html
 import io
-import json
 import random
 import subprocess
 import sys
-import warnings
 
 import ipywidgets
-import matplotlib
+import matplotlib.style
 import numpy as np
 import PIL.Image
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from posenc_lib.widgets import GALLERY
-from posenc_lib.widgets.config_reader import CONFIGS
+from posenc_lib.widgets.live_figure import STYLE
+from tests.widgets.states import random_value, values_of
 
 EVERY_WIDGET = pytest.mark.parametrize("name", GALLERY)
-FUZZ_STATES = 300
-
-
-def values_of(control):
-    """What a control may be set to, from one end to the other."""
-    if isinstance(control, ipywidgets.IntSlider):
-        return range(control.min, control.max + 1)
-    if isinstance(control, ipywidgets.Textarea):
-        return [json.dumps(config) for config in CONFIGS.values()]
-    return [value for _, value in control.options]
-
-
-def random_value(control, rng):
-    values = values_of(control)
-    return rng.choice([values[0], values[-1], rng.choice(values)])
-
-
-def set_all(figure, state):
-    for name, value in state.items():
-        figure.controls[name].value = value
 
 
 @EVERY_WIDGET
@@ -47,10 +27,30 @@ def test_display_bundle_is_a_live_widget_a_picture_and_words(name):
     data, metadata = figure._repr_mimebundle_()
     assert set(data) == {"text/plain", "image/png", "application/vnd.jupyter.widget-view+json"}
     assert data["text/plain"] == figure.readout != ""
-    assert base64.b64decode(data["image/png"]) == figure.image.value
     view = data["application/vnd.jupyter.widget-view+json"]
     assert view == {"version_major": 2, "version_minor": 0, "model_id": figure.box.model_id}
-    assert metadata == {"image/png": {"width": 640, "height": 360}}
+    with PIL.Image.open(io.BytesIO(base64.b64decode(data["image/png"]))) as picture:
+        assert metadata == {"image/png": dict(zip(("width", "height"), picture.size, strict=True))}
+
+
+@EVERY_WIDGET
+@pytest.mark.parametrize("scale", [1, 2])
+def test_the_picture_without_a_kernel_has_the_readout_under_it(name, scale):
+    figure = GALLERY[name](scale=scale)
+
+    def still():
+        data = figure._repr_mimebundle_()[0]["image/png"]
+        picture = PIL.Image.open(io.BytesIO(base64.b64decode(data)))
+        return np.split(np.asarray(picture), [360 * scale])
+
+    frame, sentence = still()
+    np.testing.assert_array_equal(frame, PIL.Image.open(io.BytesIO(figure.image.value)))
+    ink = (sentence < 128).any(-1)
+    for margin in (ink[: 3 * scale], ink[-3 * scale :], ink[:, : 6 * scale], ink[:, -6 * scale :]):
+        assert not margin.any()  # nothing is cut off
+    figure.say(figure.readout + ".")
+    other = still()[1]
+    assert other.shape != sentence.shape or (other != sentence).any()
 
 
 @EVERY_WIDGET
@@ -114,22 +114,21 @@ def test_each_button_sets_its_state_with_one_redraw(name):
 
 
 @EVERY_WIDGET
-def test_any_order_of_moves_ends_in_the_picture_of_its_state(name):
+def test_blitted_frame_is_that_of_one_full_draw(name):
+    """A plain draw of the whole figure, on a canvas of its own, with what is blitted on top in the same order."""
     rng = random.Random(0)
-    figure, fresh = GALLERY[name](), GALLERY[name]()
-    seen = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for _ in range(FUZZ_STATES):
-            order = rng.sample(sorted(figure.controls), rng.randint(1, 2))
-            set_all(figure, {control: random_value(figure.controls[control], rng) for control in order})
-            state = {control: widget.value for control, widget in figure.controls.items()}
-            seen.append((state, figure.image.value, figure.readout))
-        for state, picture, readout in rng.sample(seen, 20):
-            for again in (figure, fresh):
-                set_all(again, state)
-                assert again.readout == readout
-                assert again.image.value == picture, state
+    figure = GALLERY[name]()
+    for _ in range(10):
+        for control in figure.controls.values():
+            control.value = random_value(control, rng)
+    blitted = np.array(figure.figure.canvas.buffer_rgba())
+    state = {control: widget.value for control, widget in figure.controls.items()}
+    with matplotlib.style.context(["default", STYLE]):
+        for place, artist in enumerate([*figure.draw_background(**state), *figure._moving]):
+            artist.set(animated=False, zorder=1000 + place)
+        canvas = FigureCanvasAgg(figure.figure)
+        canvas.draw()
+    np.testing.assert_array_equal(canvas.buffer_rgba(), blitted)
 
 
 @EVERY_WIDGET
