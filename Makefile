@@ -7,12 +7,13 @@
 PYTHON ?= python3
 SETUP = $(PYTHON) tools/setup_env.py
 BIN = .venv/bin
-PYTEST = $(BIN)/python -m pytest -n 2 --dist loadscope
-UNITS = --ignore=tests/browser --ignore=tests/portable
+PYTEST = $(BIN)/python -m pytest -n 2
+UNITS = --ignore=tests/browser --ignore=tests/portable --ignore=tests/site
 # JupyterLab does not start for root without this.
 AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: lab test test-all test-long test-browser notebooks exercises bench bake-off portable test-portable lint format
+.PHONY: lab test test-all test-long test-browser notebooks exercises bench bake-off portable test-portable site \
+	test-site test-matrix lint format
 .NOTPARALLEL:
 
 lab:
@@ -23,15 +24,16 @@ lab:
 # Units, then every notebook run and compared with what is stored in it.
 test:
 	$(SETUP) lab test $(EXTRAS)
-	$(PYTEST) -m "not slow" $(UNITS)
-	$(PYTEST) -p tests.notebooks.nbval_png --nbval --nbval-current-env --nbval-cell-timeout=180 notebooks
+	$(PYTEST) --dist loadscope -m "not slow" $(UNITS)
+	$(PYTEST) --dist loadscope -p tests.notebooks.nbval_png --nbval --nbval-current-env --nbval-cell-timeout=180 notebooks
 
-test-all: test test-long test-browser test-portable
+test-all: test test-long test-browser test-portable test-site
 
-# What `make test` leaves out: properties on many more examples, each notebook alone and twice over.
+# What `make test` leaves out: properties on many more examples, each notebook alone, twice over and in other
+# surroundings, widgets in thousands of states, and runs that are killed.
 test-long:
 	$(SETUP) lab test $(EXTRAS)
-	HYPOTHESIS_PROFILE=long $(PYTEST) -m "slow or hypothesis" $(UNITS)
+	HYPOTHESIS_PROFILE=long $(PYTEST) --dist worksteal -m "slow or hypothesis" $(UNITS)
 
 test-browser:
 	$(SETUP) lab test
@@ -66,6 +68,20 @@ portable:
 test-portable: portable
 	$(BIN)/python -m tests.portable.colab_environment
 	$(BIN)/python -m pytest -n 2 tests/portable
+
+# Every lesson as a page that needs no kernel, in dist/site/. ARGS=--solutions: the solutions too.
+site:
+	$(SETUP) lab test
+	$(BIN)/python -m tools.make_site $(ARGS)
+
+# Open these pages in Chromium, from the folder and from a server.
+test-site: site
+	$(PYTEST) --dist loadscope tests/site
+
+# The suite of `make test` with the lowest versions that pyproject.toml admits, and with the newest.
+test-matrix:
+	$(SETUP) lab test
+	$(BIN)/python -m tools.test_matrix $(ARGS)
 
 lint:
 	$(SETUP) lab test

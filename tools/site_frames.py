@@ -121,20 +121,22 @@ def _record_states(figure: LiveFigure, recording: Recording, folder: Path) -> li
     main = next(iter(figure.controls))
     begins = _begins(figure, recording)
     jumps = [_jumps(figure, recording, begins, begin) for begin in begins]
-    values = [{*recording.values, begin[main]} for begin in begins]
+    needed = [{begin[main]} for begin in begins]
     for to, value in (jump for found in jumps for jump in found.values()):
-        values[to].add(value)
+        needed[to].add(value)
 
     states, places = [], {}
     for number, begin in enumerate(begins):
         _set(figure, begin)
         frames, pictures = [], []
-        for value in sorted(values[number]):
+        for value in sorted({*recording.values} | needed[number]):
             _set(figure, {main: value})
-            if not frames or figure.readout != frames[-1]["readout"]:  # past a model's last pair nothing changes
+            picture = _pixels(figure)
+            # past a model's last pair, or once a mark has left the picture, nothing changes
+            if value in needed[number] or not pictures or (picture != pictures[-1]).any():
                 src = f"frames/{folder.name}/{number}-{len(frames):02}.webp"
                 frames.append({"value": str(value).replace("-", "−"), "src": src, "readout": figure.readout})
-                pictures.append(_pixels(figure))
+                pictures.append(picture)
             places[number, value] = len(frames) - 1
         ground = f"frames/{folder.name}/{number}.webp"
         for src, layer in zip([ground, *(frame["src"] for frame in frames)], layers(np.stack(pictures)), strict=True):

@@ -1,4 +1,4 @@
-"""A JupyterLab of our own on a copy of the notebooks, and a headless Chromium to open it with."""
+"""A Jupyter server of our own on a copy of the notebooks: JupyterLab and Notebook 7, to be opened in Chromium."""
 
 import contextlib
 import json
@@ -11,17 +11,17 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from tests.browser.lab_page import LabPage
+from tests.chromium import chromium, find_browser
 from tools.setup_env import OVERRIDES
 from tools.store_notebooks import NOTEBOOKS
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # Every cell is in the page, seen or not.
 QUIET = {
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
@@ -33,32 +33,18 @@ OWN_FOLDERS += ["JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR", "IPYTHON
 START_UP = 60  # seconds
 
 
-def find_browser() -> str:
-    """The browser to run. Without one a person's tests are skipped, and those of a CI machine fail."""
-    if chosen := os.environ.get("POSENC_CHROMIUM"):
-        if not shutil.which(chosen):
-            pytest.fail(f"POSENC_CHROMIUM names no program: {chosen}")
-        return chosen
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found:
-        return found
-    reason = f"no browser: install Chromium (none of {', '.join(BROWSERS)} is there) or name one in POSENC_CHROMIUM"
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @dataclass(frozen=True)
 class Lab:
-    """A running JupyterLab."""
+    """A running server of JupyterLab and Notebook 7."""
 
     origin: str
     token: str
     notebooks: Path
 
-    def address(self, notebook: str) -> str:
+    def address(self, path: str) -> str:
+        """The address of lab/tree/NAME.ipynb in JupyterLab, of notebooks/NAME.ipynb in Notebook 7, or of lab alone."""
         # ?reset forgets which notebooks were open
-        return f"{self.origin}/lab/tree/{notebook}?token={self.token}&reset"
+        return f"{self.origin}/{path}?token={self.token}&reset"
 
     def is_up(self) -> bool:
         try:
@@ -74,10 +60,10 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-@pytest.fixture(scope="package")
-def lab(tmp_path_factory):
+@contextlib.contextmanager
+def jupyter(folder: Path) -> Iterator[Lab]:
+    """A server of its own, which keeps all it writes in this folder."""
     find_browser()  # before the seconds that a server takes
-    folder = tmp_path_factory.mktemp("lab")
     settings = folder / "settings"
     settings.mkdir()
     (settings / "overrides.json").write_text(json.dumps(OVERRIDES | QUIET), "utf-8")
@@ -89,8 +75,10 @@ def lab(tmp_path_factory):
     running = Lab(f"http://127.0.0.1:{port}", secrets.token_hex(), notebooks)
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--expose-app-in-browser", "--ip=127.0.0.1"]
     command += [f"--port={port}", "--ServerApp.port_retries=0", f"--ServerApp.root_dir={notebooks}"]
-    command += [f"--IdentityProvider.token={running.token}", f"--LabApp.app_settings_dir={settings}"]
-    command += ["--LabApp.extension_manager=readonly"]
+    command += [f"--IdentityProvider.token={running.token}", "--LabApp.extension_manager=readonly"]
+    # Notebook 7 is a server extension, which JupyterLab's own flags do not reach
+    command += [f"--{app}.app_settings_dir={settings}" for app in ("LabApp", "JupyterNotebookApp")]
+    command += ["--JupyterNotebookApp.expose_app_in_browser=True"]
     if hasattr(os, "getuid") and os.getuid() == 0:
         command.append("--allow-root")
     own = {name: str(folder / name.lower()) for name in OWN_FOLDERS}
@@ -111,25 +99,27 @@ def lab(tmp_path_factory):
 
 
 @pytest.fixture(scope="package")
+def lab(tmp_path_factory):
+    with jupyter(tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
 def browser():
-    executable = find_browser()
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-        chromium = playwright.chromium.launch(executable_path=executable, args=arguments)
-        yield chromium
-        chromium.close()
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture
-def open_notebook(lab, browser):
-    """Opens a notebook, by name, in a page of its own; at the end no page may have met an error."""
+def open_page(lab, browser):
+    """Opens an address of the server in a page of its own; at the end no page may have met an error but known ones."""
     with contextlib.ExitStack() as pages:
 
-        def open_page(notebook: str) -> LabPage:
+        def open_page(path: str, *, known_errors: tuple[str, ...] = ()) -> LabPage:
             context = pages.enter_context(browser.new_context(viewport={"width": 1280, "height": 1000}))
-            page = LabPage(context.new_page(), origin=lab.origin)
+            page = LabPage(context.new_page(), origin=lab.origin, known_errors=known_errors)
             opened.append(page)
-            page.open(lab.address(notebook))
+            page.page.goto(lab.address(path))
             return page
 
         opened: list[LabPage] = []
@@ -137,3 +127,15 @@ def open_notebook(lab, browser):
     for page in opened:
         assert page.console_errors == []
         assert page.foreign_requests == []
+
+
+@pytest.fixture
+def open_notebook(open_page):
+    """Opens a notebook, by name, in JupyterLab and waits for its kernel."""
+
+    def open_notebook(notebook: str) -> LabPage:
+        page = open_page(f"lab/tree/{notebook}")
+        page.wait_for_kernel()
+        return page
+
+    return open_notebook

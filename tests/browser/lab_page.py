@@ -1,15 +1,18 @@
-"""A JupyterLab page as a learner uses it: run all, move a slider, save, stop the kernel.
+"""A page of JupyterLab or Notebook 7 as a learner uses it: run all, move a slider, save, stop the kernel.
 
 Everything waits for a state and nothing for a time. JupyterLab's own commands are called where a learner would use a
 menu; sliders, choices and buttons are worked by keyboard and mouse.
 """
 
+import ast
 import json
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 from playwright.sync_api import Locator, Page
+
+from tests.chromium import WatchedPage
 
 KERNEL_START = 60_000  # milliseconds
 RUN_ALL = 300_000
@@ -33,28 +36,23 @@ PIXELS = """image => {
 }"""
 
 
-class LabPage:
-    """One browser page with one notebook open in JupyterLab.
+class LabPage(WatchedPage):
+    """One browser page with one notebook open in JupyterLab or in Notebook 7, which is built of the same parts."""
 
-    Attributes:
-        page: Playwright's page.
-        console_errors: what the page logged as an error.
-        foreign_requests: addresses off this machine that the page asked for.
-    """
+    def __init__(self, page: Page, *, origin: str, known_errors: tuple[str, ...] = ()) -> None:
+        super().__init__(page, own=(origin, origin.replace("http", "ws", 1)), known_errors=known_errors)
 
-    def __init__(self, page: Page, *, origin: str) -> None:
-        self.page = page
-        self.console_errors: list[str] = []
-        self.foreign_requests: list[str] = []
-        own = (origin, origin.replace("http", "ws", 1), "data:", "blob:")
-        page.on("console", lambda said: self.console_errors.append(said.text) if said.type == "error" else None)
-        page.on("pageerror", lambda error: self.console_errors.append(str(error)))
-        page.on("request", lambda sent: None if sent.url.startswith(own) else self.foreign_requests.append(sent.url))
-
-    def open(self, address: str) -> None:
-        self.page.goto(address)
+    def wait_for_kernel(self) -> None:
         self.page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=KERNEL_START)
         self.page.wait_for_function(KERNEL_IS_IDLE, timeout=KERNEL_START)
+
+    def open_without_kernel(self, notebook: str) -> None:
+        """Open a notebook in a JupyterLab that shows none yet, as a file to look at."""
+        self.page.wait_for_function("window.jupyterapp", timeout=KERNEL_START)
+        self.page.evaluate("() => window.jupyterapp.restored.then(() => null)")
+        no_kernel = {"shouldStart": False, "canStart": False}
+        self.command("docmanager:open", {"path": notebook, "kernelPreference": no_kernel})
+        self.page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=KERNEL_START)
 
     def command(self, name: str, arguments: dict[str, Any] | None = None, *, timeout: float = REACTION) -> None:
         """Run one of JupyterLab's commands and wait until it is done."""
@@ -73,6 +71,18 @@ class LabPage:
             notebook.activeCellIndex = notebook.widgets.findIndex(cell => cell.node.contains(element));
         }}""")
         self.command("notebook:run-cell", timeout=RUN_ALL)
+
+    def ask_kernel(self, expression: str) -> Any:
+        """The value of a Python expression, a literal, once the kernel has done all that it was asked before."""
+        text = self.page.evaluate(
+            f"""async expression => {{
+                const request = {{code: "", store_history: false, user_expressions: {{value: expression}}}};
+                const reply = await {NOTEBOOK}.sessionContext.session.kernel.requestExecute(request).done;
+                return reply.content.user_expressions.value.data["text/plain"];
+            }}""",
+            expression,
+        )
+        return ast.literal_eval(text)
 
     def cells(self) -> list[NotebookNode]:
         """The notebook's cells, with outputs, as its file would hold them."""

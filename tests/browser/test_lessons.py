@@ -23,15 +23,15 @@ def photograph(page, widget, name):
             widget.screenshot(path=Path(folder, f"{name}-{theme}.png"))
 
 
-def press_arrow(handle):
-    """Move a slider one step up, or down from its upper end."""
+def press_key(handle, up, down):
+    """Move a slider up, or down from its upper end."""
     before = handle.get_attribute("aria-valuenow")
     at_the_end = before == handle.get_attribute("aria-valuemax")
-    handle.press("ArrowLeft" if at_the_end else "ArrowRight")
+    handle.press(down if at_the_end else up)
     expect(handle).not_to_have_attribute("aria-valuenow", before)
 
 
-def move_every_slider(page, widget):
+def move_every_slider(page, widget, *, up="ArrowRight", down="ArrowLeft"):
     """The first slider changes picture and readout; each other one that is not disabled changes the picture."""
     image = widget.locator("img.posenc-live-image")
     readout = widget.locator(".posenc-live-readout")
@@ -43,7 +43,7 @@ def move_every_slider(page, widget):
             continue
         before = page.wait_for_function(PIXELS, arg=image.element_handle(), timeout=REACTION).json_value()
         text = readout.inner_text()
-        press_arrow(handle)
+        press_key(handle, up, down)
         page.wait_for_function(
             f"([image, before]) => ![null, before].includes(({PIXELS})(image))",
             arg=[image.element_handle(), before],

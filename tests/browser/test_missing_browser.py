@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import find_browser
+from tests.chromium import find_browser
 
 
 @pytest.fixture(autouse=True)
