@@ -107,7 +107,7 @@ def readme(text: str, repo: str | None) -> str:
         badge = f" [![Open in Colab]({BADGE})]({colab_address(name, repo)})" if repo else ""
         return f"[{label}]({name}){badge}"
 
-    introduction = re.sub(r"\n!\[[^]]*\]\([^)]*\)\n", "", text.partition("\n## ")[0])  # without its picture
+    introduction = text.partition("\n![")[0]  # up to its picture
     table = "\n".join(line for line in text.splitlines() if line.startswith("|"))
     licence = text.partition("\n## Licence\n")[2]
     return f"{introduction}\n{ABOUT}\n## Lessons\n\n{LINK.sub(link, table)}\n\n## Licence\n{licence}"

@@ -161,9 +161,11 @@ README = """\
 
 Intro.
 
-## Start
+![A dial](dial.gif)
 
     make lab
+
+## Start
 
 ## Lessons
 
@@ -185,6 +187,7 @@ def test_readme_keeps_what_holds_without_the_repository():
     assert "| 04 | [RoPE](04_rope.ipynb) |\n" in text
     assert text.endswith("## Licence\n\nIn [LICENSE](LICENSE).\n")
     assert "make lab" not in text
+    assert "dial" not in text
     assert "MORE" not in text
 
 
