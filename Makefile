@@ -49,9 +49,12 @@ exercises:
 	$(SETUP) lab test
 	$(BIN)/python -m tools.make_exercises $(ARGS)
 
+# Every table of benchmarks/; some have options: .venv/bin/python -m benchmarks.bench_lessons --help
 bench:
-	$(SETUP) lab peers
-	for script in benchmarks/bench_*.py; do $(BIN)/python $$script $(ARGS) || exit 1; done
+	$(SETUP) lab test peers
+	for name in $(basename $(notdir $(wildcard benchmarks/bench_*.py))); do \
+		echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; \
+	done
 
 # Train and measure what lessons 7 and 8 show; stopped and started again it goes on. ARGS="--dask ADDRESS" for a cluster.
 bake-off:
