@@ -160,8 +160,9 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, layout: str = "interleave
     turn = _turn_neighbours if layout == "interleaved" else _turn_halves
     turning = x[..., : 2 * half]
     many_heads = x.shape[1] > HEADS_AT_ONCE and x.device.type == "cpu"
-    if x.dtype != dtype and many_heads and values_are_readable(cos):  # under vmap, tables may not fit a buffer like x
+    if x.dtype != dtype and many_heads and values_are_readable(cos) and values_are_readable(sin):
         # A few heads at a time: their wide copies stay in cache, where those of all would be mapped anew in each call.
+        # Under vmap, tables may not fit a buffer like x.
         turned = torch.empty_like(turning)
         for first in range(0, x.shape[1], HEADS_AT_ONCE):
             heads = slice(first, first + HEADS_AT_ONCE)

@@ -660,3 +660,13 @@ BAD_CALLS = [
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("mapped", [0, 1, 2])
+def test_apply_rope_maps_over_any_one_of_its_tensors_in_half_precision(mapped):
+    arguments = [torch.randn(1, 32, 5, 8).bfloat16(), torch.rand(5, 4), torch.rand(5, 4)]  # heads enough for blocks
+    arguments[mapped] = torch.stack((arguments[mapped], -arguments[mapped]))
+    found = torch.func.vmap(apply_rope, in_dims=tuple(0 if i == mapped else None for i in range(3)))(*arguments)
+    for i in range(2):
+        one = [argument[i] if j == mapped else argument for j, argument in enumerate(arguments)]
+        assert torch.equal(found[i], apply_rope(*one))

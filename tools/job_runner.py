@@ -10,6 +10,7 @@ import hashlib
 import inspect
 import json
 import os
+import platform
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -109,10 +110,12 @@ def is_finished(path: Path, job: Job) -> bool:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """The whole content under that name, or what was there before."""
-    for left in path.parent.glob(f"{path.name}.*.part"):
-        if not psutil.pid_exists(int(left.suffixes[-2][1:])):  # its run was killed as it wrote
+    name = f"{path.name}.{platform.node()}"  # another run may be writing the same, on another machine too
+    for left in path.parent.glob(f"{name}.*.part"):
+        number = left.suffixes[-2][1:]
+        if number.isdigit() and not psutil.pid_exists(int(number)):  # its run was killed as it wrote
             left.unlink(missing_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")  # another run may be writing the same
+    part = path.with_name(f"{name}.{os.getpid()}.part")
     part.write_bytes(content)
     os.replace(part, path)
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import jinja2
 import jupyter_server_mathjax
 import nbformat
 from bs4 import BeautifulSoup
@@ -30,12 +29,11 @@ from nbformat import NotebookNode
 from posenc_lib.exercises import catalogue, predict, reveal
 from posenc_lib.exercises.on_screen import wrapped
 from posenc_lib.widgets import GALLERY
-from tools.site_frames import record
+from tools.site_frames import TEMPLATE, record, templates
 from tools.store_notebooks import all_notebooks
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "dist" / "site"
-TEMPLATE = Path(__file__).with_name("site_template")
 MATHJAX = Path(jupyter_server_mathjax.__file__).parent / "static"
 # What its HTML output may load, with upright letters of every kind and slanted and bold ones of the ordinary kinds.
 MATHJAX_FILES = (
@@ -58,9 +56,6 @@ ROW = re.compile(
 WIDGETS = {widget.__name__: name for name, widget in GALLERY.items()}
 
 highlight = Highlight2HTML(pygments_lexer="python")
-templates = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(TEMPLATE), autoescape=True, trim_blocks=True, lstrip_blocks=True
-)
 
 
 @dataclass(frozen=True)
@@ -312,7 +307,7 @@ def write_page(page: Page, pages: list[Page]) -> None:
         headings=headings[1:],
         cells=cells,
     )
-    (SITE / page.name).write_text(html + "\n", "utf-8")
+    (SITE / page.name).write_text(html + "\n", "utf-8", newline="\n")
 
 
 def write_index(pages: list[Page]) -> None:
@@ -320,7 +315,7 @@ def write_index(pages: list[Page]) -> None:
     rows = [row.groupdict() | {"page": f"{row['stem']}.html"} for row in ROW.finditer(readme)]
     exercises = {f"{page.number:02}": page.name for page in pages if page.kind == "exercises"}
     html = templates.get_template("index.html.j2").render(rows=rows, exercises=exercises)
-    (SITE / "index.html").write_text(html + "\n", "utf-8")
+    (SITE / "index.html").write_text(html + "\n", "utf-8", newline="\n")
 
 
 def write_formulas() -> None:
@@ -334,7 +329,7 @@ def write_formulas() -> None:
     back = '<nav aria-label="Lessons"><a href="index.html">All lessons</a></nav>\n<main id="main">\n'
     sheet = sheet.replace("</head>", f"{head}</head>").replace("<body>\n", f"<body>\n{back}")
     sheet = sheet.replace("</body>", "</main>\n</body>")
-    (SITE / "formulas.html").write_text(sheet, "utf-8")
+    (SITE / "formulas.html").write_text(sheet, "utf-8", newline="\n")
 
 
 def write_assets() -> None:
@@ -349,7 +344,8 @@ def write_assets() -> None:
 
 def make(solutions: bool) -> None:
     """Write all of dist/site/ anew."""
-    shutil.rmtree(SITE, ignore_errors=True)
+    if SITE.exists():
+        shutil.rmtree(SITE)
     (SITE / "assets").mkdir(parents=True)
     pages = all_pages(solutions)
     for page in pages:

@@ -1,8 +1,8 @@
 """The widgets' pictures rendered ahead, for pages that no kernel stands behind: frames, and the player's markup.
 
-A widget is recorded in a few states, each over values of its main slider. A frame is what the widget shows, at two
-pixels a screen pixel, in two layers: a ground for each state, which has at every pixel the colour that most of the
-state's frames have there, and what differs from it, transparent elsewhere. Both are lossless WebP.
+A widget is recorded in a few states, each over values of one slider, mostly its first. A frame is what the widget
+shows, at two pixels a screen pixel, in two layers: a ground for each state, which has at every pixel the colour that
+most of the state's frames have there, and what differs from it, transparent elsewhere. Both are lossless WebP.
 """
 
 import io
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jinja2
@@ -37,12 +38,14 @@ class Recording(NamedTuple):
     """What is recorded of a widget.
 
     Attributes:
-        values: of the main slider; those at which a state begins or to which a button jumps are added.
+        values: of the slider; those at which a state begins or to which a button jumps are added.
         states: label → what it sets over the widget's first state, None for the preset of that label.
+        sliders: label → the control that the slider moves in that state, where it is not the widget's first.
     """
 
     values: Iterable[int]
     states: Mapping[str, State | None]
+    sliders: Mapping[str, str] = MappingProxyType({})
 
 
 def _growing(last: int, count: int) -> list[int]:
@@ -58,12 +61,25 @@ RECORDINGS = {
     "shift_matrix": Recording(range(-64, 65, 8), {"Signs for (sin, cos)": {}, "Signs of the other order": None}),
     "torus_walk": Recording(range(0, 801, 100), {"A trail of 63": {}, "The whole walk": None}),
     "table_similarity": Recording(range(32), {"q = 7": {}, "Move both by one": None}),
-    "rope_dial": Recording(range(0, 65, 4), {"n = 8": {}, "Same position": None, "Move both by 10": None}),
+    "rope_dial": Recording(
+        range(0, 65, 4),
+        {"Move q": {}, "Same position": None, "Move both": {"shift": 0}},
+        sliders={"Move both": "shift"},
+    ),
     "clock_wall": Recording(_growing(32_768, 16), {"Base 10 000": {}, "Base 100": {"base": 100.0}}),
     "score_by_distance": Recording(
         range(0, 4097, 128), {"Equal": {}, "Random: nothing decays": None, "Tuned to 300": None}
     ),
-    "alibi_row": Recording(_growing(2047, 24), {"Head 3": {}, "Head 8 sees far": None, "Content wins: c = 11": None}),
+    "alibi_row": Recording(
+        _growing(2047, 24),
+        {
+            "Head 3": {},
+            "Head 8 sees far": None,
+            "A tie: c = m · 20": None,
+            "Content wins: c = 11": None,
+            "12 heads: head 9": None,
+        },
+    ),
     "t5_staircase": Recording(
         [sign * distance for sign in (-1, 1) for distance in (*range(0, 16, 2), *range(16, 257, 24))],
         {"Bidirectional": {}, "The last bucket, causal (113)": None, "Sign-blind": None},
@@ -71,10 +87,35 @@ RECORDINGS = {
     "kernel_shapes": Recording(
         range(0, 256, 8), {"r₂ = 0.5": {}, "Power = ALiBi (r₁ = m, r₂ = 1)": None, "Largest exponent (r₂ = 2)": None}
     ),
-    "stretch_rope": Recording(range(1, 9), {"YaRN ×4": {}, "PI ×4": None, "NTK ×4": None}),
-    "config_reader": Recording(range(0, 64, 2), {"Llama 3.1 8B": {}, "Phi-3.5 mini": None, "gpt-oss 20B": None}),
+    "stretch_rope": Recording(
+        range(1, 9),
+        {
+            "YaRN": {},
+            "YaRN, paper's ramp": {"method": "YaRN, paper's ramp"},
+            "PI": {"method": "PI"},
+            "NTK": {"method": "NTK"},
+            "dynamic NTK": {"method": "dynamic NTK"},
+        },
+    ),
+    "config_reader": Recording(
+        range(0, 64, 2),
+        {
+            "Llama 3.1 8B": {},
+            "Qwen2.5 7B + YaRN": None,
+            "Phi-3.5 mini": None,
+            "gpt-oss 20B": None,
+            "Gemma 3 12B, global": None,
+        },
+    ),
     "loss_by_position": Recording(
-        _growing(127, 12), {"RoPE at 4×": {}, "ALiBi at 16×": None, "Learned, clamped": None}
+        _growing(127, 12),
+        {
+            "RoPE at 4×": {},
+            "ALiBi at 16×": None,
+            "Learned, clamped": None,
+            "T5 beside KERPLE log": None,
+            "No encoding beside RoPE": None,
+        },
     ),
 }
 
@@ -101,38 +142,38 @@ def record(name: str, folder: Path) -> str:
     if not fragment.exists():
         fragment.parent.mkdir(parents=True, exist_ok=True)
         figure, recording = make_widget(name), RECORDINGS[name]
-        descriptions = [control.description for control in figure.controls.values()]
         states = _record_states(figure, recording, fragment.parent)
+        sliders = {state["slider"] for state in states}
+        descriptions = [control.description for control in figure.controls.values()]
         text = templates.get_template("player.html.j2").render(
             name=name,
-            slider=descriptions[0],
-            others=descriptions[1:],
+            others=[description for description in descriptions if description not in sliders],
             labels=list(recording.states),
             jumps=[label for label in figure.presets() if any(label in state["jumps"] for state in states)],
             states=states,
             size=(WIDTH, HEIGHT),
         )
-        fragment.write_text(text, encoding="utf-8")  # last: without it the frames are made anew
+        fragment.write_text(text, "utf-8", newline="\n")  # last: without it the frames are made anew
     return fragment.read_text(encoding="utf-8")
 
 
 def _record_states(figure: LiveFigure, recording: Recording, folder: Path) -> list[dict[str, Any]]:
     """Write the frames of every state into the folder; returns what the player is told of them."""
-    main = next(iter(figure.controls))
+    sliders = _sliders(figure, recording)
     begins = _begins(figure, recording)
     jumps = [_jumps(figure, recording, begins, begin) for begin in begins]
-    needed = [{begin[main]} for begin in begins]
+    needed = [{begin[slider]} for begin, slider in zip(begins, sliders, strict=True)]
     for to, value in (jump for found in jumps for jump in found.values()):
         needed[to].add(value)
 
     states, places = [], {}
-    for number, begin in enumerate(begins):
+    for number, (begin, slider) in enumerate(zip(begins, sliders, strict=True)):
         _set(figure, begin)
         frames, pictures = [], []
         for value in sorted({*recording.values} | needed[number]):
-            _set(figure, {main: value})
+            _set(figure, {slider: value})
             picture = _pixels(figure)
-            # past a model's last pair, or once a mark has left the picture, nothing changes
+            # past a model's last pair, or once a mark has left the picture, there is nothing more to see
             if value in needed[number] or not pictures or (picture != pictures[-1]).any():
                 src = f"frames/{folder.name}/{number}-{len(frames):02}.webp"
                 frames.append({"value": str(value).replace("-", "−"), "src": src, "readout": figure.readout})
@@ -141,7 +182,8 @@ def _record_states(figure: LiveFigure, recording: Recording, folder: Path) -> li
         ground = f"frames/{folder.name}/{number}.webp"
         for src, layer in zip([ground, *(frame["src"] for frame in frames)], layers(np.stack(pictures)), strict=True):
             _write(folder / Path(src).name, layer)
-        states.append({"ground": ground, "start": places[number, begin[main]], "frames": frames})
+        label, start = figure.controls[slider].description, places[number, begin[slider]]
+        states.append({"slider": label, "ground": ground, "start": start, "frames": frames})
     for state, found in zip(states, jumps, strict=True):
         state["jumps"] = {label: [to, places[to, value]] for label, (to, value) in found.items()}
     return states
@@ -155,15 +197,20 @@ def _begins(figure: LiveFigure, recording: Recording) -> list[State]:
 
 
 def _jumps(figure: LiveFigure, recording: Recording, begins: list[State], begin: State) -> dict[str, tuple[int, int]]:
-    """The presets that lead from here to a frame of some state: label → the state's number, the main slider's value."""
-    main = next(iter(figure.controls))
+    """The presets that lead from here to a frame of some state: label → the state's number, its slider's value."""
     jumps = {}
     for label, preset in figure.presets().items():
         target = begin | preset(begin)
-        for number, other in enumerate(begins):
-            if label not in recording.states and target == other | {main: target[main]}:
-                jumps[label] = (number, target[main])
+        for number, (other, slider) in enumerate(zip(begins, _sliders(figure, recording), strict=True)):
+            if label not in recording.states and target == other | {slider: target[slider]}:
+                jumps.setdefault(label, (number, target[slider]))
     return jumps
+
+
+def _sliders(figure: LiveFigure, recording: Recording) -> list[str]:
+    """The control that the slider moves in each state."""
+    first = next(iter(figure.controls))
+    return [recording.sliders.get(label, first) for label in recording.states]
 
 
 def _set(figure: LiveFigure, values: State) -> None:

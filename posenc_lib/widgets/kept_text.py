@@ -5,6 +5,8 @@ from typing import Any
 from matplotlib.backend_bases import RendererBase
 from matplotlib.text import Text
 
+from posenc_lib.widgets.live_figure import DPI
+
 __all__ = ["KeptText"]
 
 
@@ -21,6 +23,9 @@ class KeptText(Text):
         self._kept: dict[tuple[Any, ...], Any] = {}
 
     def draw(self, renderer: RendererBase) -> None:
+        figure = self.get_figure(root=True)
+        if figure.canvas.is_saving() or figure.dpi % DPI:  # no place for pixels, or none for whole ones
+            return super().draw(renderer)
         look = self.get_text(), self.get_color(), self.get_fontweight(), self.ground
         if look in self._kept:
             renderer.restore_region(self._kept[look])

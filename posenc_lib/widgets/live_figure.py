@@ -188,7 +188,7 @@ class LiveFigure:
         frame = Image.open(io.BytesIO(self.image.value))
         scale = frame.width / WIDTH
         font = ImageFont.truetype(font_manager.findfont("DejaVu Sans"), 13 * scale)
-        text = textwrap.fill(self.readout, 90)
+        text = textwrap.fill(self.readout, 90, max_lines=8, placeholder=" …")
         height = HEIGHT + 10 + 18 * len(text.splitlines())
         still = Image.new("RGB", (frame.width, round(height * scale)), "white")
         still.paste(frame)

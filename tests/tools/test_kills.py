@@ -7,6 +7,7 @@ written. What takes minutes in earnest is made small here; the code that runs is
 import functools
 import json
 import os
+import platform
 import random
 import signal
 import subprocess
@@ -237,10 +238,14 @@ def test_killed_with_a_file_half_written_it_ends_the_same(name, unkilled, tmp_pa
 def test_only_what_a_killed_run_left_half_written_goes(tmp_path):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    for writer in (ended.pid, os.getppid()):
-        (tmp_path / f"result.json.{writer}.part").touch()
+    here = platform.node()
+    left, *others = (
+        f"result.json.{writer}.part" for writer in (f"{here}.{ended.pid}", f"{here}.{os.getppid()}", "else.9", "old")
+    )
+    for name in (left, *others):
+        (tmp_path / name).touch()
     write_atomically(tmp_path / "result.json", b"{}")
-    assert {path.name for path in tmp_path.iterdir()} == {"result.json", f"result.json.{os.getppid()}.part"}
+    assert {path.name for path in tmp_path.iterdir()} == {"result.json", *others}
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@
     const controls = find(".player-controls");
     const slider = find("input[type=range]");
     const jumps = figure.querySelectorAll(".player-jumps button");
+    const radios = figure.querySelectorAll(".player-states input");
     const readout = find(".player-readout");
     const pictures = new Map(); // address → promise of the picture, decoded
     let state = states[0];
@@ -19,14 +20,18 @@
       if (!pictures.has(address)) {
         const picture = new Image();
         picture.src = address;
-        pictures.set(address, picture.decode().then(() => picture));
+        const fetched = picture.decode().then(() => picture);
+        fetched.catch(() => pictures.delete(address)); // asked for again when it is wanted again
+        pictures.set(address, fetched);
       }
       return pictures.get(address);
     }
 
     function fetchNeighbours() {
       const here = slider.valueAsNumber;
-      for (const { src } of state.frames.slice(Math.max(here - AHEAD, 0), here + AHEAD + 1)) fetchPicture(src);
+      for (const { src } of state.frames.slice(Math.max(here - AHEAD, 0), here + AHEAD + 1)) {
+        fetchPicture(src).catch(() => {});
+      }
     }
 
     async function show() {
@@ -48,9 +53,10 @@
 
     function enter(number, place) {
       state = states[number];
+      find(".player-slider span").textContent = state.slider;
       slider.max = state.frames.length - 1;
       slider.value = place;
-      controls.elements.state[number].checked = true;
+      radios[number].checked = true;
       offerJumps();
       show();
     }
@@ -59,7 +65,7 @@
     controls.addEventListener("submit", (event) => event.preventDefault()); // Enter must not reload the page
     controls.addEventListener("focusin", fetchNeighbours);
     controls.addEventListener("pointerover", fetchNeighbours);
-    for (const radio of controls.elements.state) {
+    for (const radio of radios) {
       radio.addEventListener("change", () => enter(radio.value, states[radio.value].start));
     }
     for (const button of jumps) {
