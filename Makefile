@@ -81,10 +81,11 @@ site:
 test-site: site
 	$(PYTEST) --dist loadscope tests/site
 
-# The suite of `make test` with the lowest versions that pyproject.toml admits, and with the newest.
+# The suite of `make test` with the lowest versions that pyproject.toml admits, then with the newest of everything; one
+# of them: ARGS="--only lowest".
 test-matrix:
 	$(SETUP) lab test
-	$(BIN)/python -m tools.test_matrix $(ARGS)
+	$(BIN)/python -m tools.test_matrix --extras "$(EXTRAS)" $(ARGS)
 
 lint:
 	$(SETUP) lab test

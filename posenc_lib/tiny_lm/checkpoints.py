@@ -52,7 +52,8 @@ def load_checkpoint(path: Path, encoding_name: str, *, task: str = "text") -> Ti
     if not path.is_file():
         raise FileNotFoundError(f"no weights at {path.name}: {REMEDY}")
     try:
-        with safetensors.safe_open(path, framework="pt", device="cpu") as file:
+        # Before 0.6, safetensors took torch's default device, whatever it is told.
+        with torch.device("cpu"), safetensors.safe_open(path, framework="pt", device="cpu") as file:
             model_name = (file.metadata() or {}).get("model")
             weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except (safetensors.SafetensorError, OSError) as error:

@@ -33,8 +33,9 @@ figure.savefig(buffer, format="png")
 class Live:
     box = widgets.VBox([widgets.FloatSlider()])
     def _repr_mimebundle_(self, **kwargs):
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id}
         picture = base64.b64encode(buffer.getvalue()).decode()
-        return {**self.box._repr_mimebundle_(), "image/png": picture, "text/plain": "score 1.000"}
+        return {"application/vnd.jupyter.widget-view+json": view, "image/png": picture, "text/plain": "score 1.000"}
 Live()""",
 }
 

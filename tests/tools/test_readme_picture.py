@@ -3,13 +3,13 @@ import io
 import numpy as np
 from PIL import Image, ImageSequence
 
-from tests.notebooks.nbval_png import TOLERANCE
+from tests.notebooks.nbval_png import TOLERANCE, pixels
 from tools.readme_picture import MOVES, PICTURE, RopeDial, gif, states
 
 
 def frames(content):
     with Image.open(io.BytesIO(content)) as image:
-        return np.stack([np.asarray(frame.convert("RGB"), dtype=np.float64) for frame in ImageSequence.Iterator(image)])
+        return np.stack([pixels(frame) for frame in ImageSequence.Iterator(image)])
 
 
 def test_the_stored_picture_is_what_the_script_makes():
