@@ -73,7 +73,9 @@ class Project:
     def start(self, *extras, before="", **environment):
         """Start the set-up in a process group of its own; `before` is code to run ahead of it."""
         code = (
-            f"import runpy, sys\nsys._base_executable = {str(self.root / 'stub')!r}\n"
+            # a job in a shell's background ignores SIGINT, and so would what it starts
+            "import runpy, signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            f"sys._base_executable = {str(self.root / 'stub')!r}\n"
             f"{before}\nrunpy.run_path('tools/setup_env.py', run_name='__main__')"
         )
         return subprocess.Popen(
