@@ -23,7 +23,7 @@ class KeptText(Text):
         self._kept: dict[tuple[Any, ...], Any] = {}
 
     def draw(self, renderer: RendererBase) -> None:
-        figure = self.get_figure(root=True)
+        figure = self.figure
         if figure.canvas.is_saving() or figure.dpi % DPI:  # no place for pixels, or none for whole ones
             return super().draw(renderer)
         look = self.get_text(), self.get_color(), self.get_fontweight(), self.ground
