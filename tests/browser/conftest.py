@@ -98,8 +98,13 @@ def jupyter(folder: Path) -> Iterator[Lab]:
         server.wait(timeout=30)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def lab(tmp_path_factory):
+    """Each file of tests has a server of its own.
+
+    One keeps what was run and saved, with the kernels; and once it has shown Notebook 7 it refuses JupyterLab the files
+    that both have.
+    """
     with jupyter(tmp_path_factory.mktemp("lab")) as running:
         yield running
 

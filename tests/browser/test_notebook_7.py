@@ -1,9 +1,7 @@
 """A lesson in Notebook 7, which is built of JupyterLab's parts."""
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import jupyter
 from tests.browser.test_lessons import move_every_slider
 from tests.notebooks.cells import read, widget_cells
 from tools.store_notebooks import NOTEBOOKS, fault_in
@@ -14,13 +12,6 @@ KNOWN_ERRORS = (
     "Cannot read properties of undefined (reading 'schema')",
     "Command 'filebrowser:open-path' not registered.",
 )
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    """One of its own: a server that has shown Notebook 7 refuses JupyterLab the files that both have."""
-    with jupyter(tmp_path_factory.mktemp("notebook_7")) as running:
-        yield running
 
 
 def test_lesson_lives_in_notebook_7(open_page):

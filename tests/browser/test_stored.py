@@ -4,7 +4,6 @@ import pytest
 from playwright.sync_api import expect
 
 from posenc_lib.widgets.live_figure import HEIGHT
-from tests.browser.conftest import jupyter
 from tests.browser.lab_page import NOTEBOOK, PIXELS, REACTION
 from tests.browser.test_lessons import LESSONS
 from tests.notebooks.cells import read, widget_cells
@@ -12,13 +11,6 @@ from tools.store_notebooks import NOTEBOOKS
 
 # ipywidgets' manager, with any notebook: it asks a session that there is not for its kernel.
 KNOWN_ERRORS = ("Cannot read properties of null (reading 'kernel')",)
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    """One of its own: elsewhere lessons were run and saved, and their kernels are still there."""
-    with jupyter(tmp_path_factory.mktemp("stored")) as running:
-        yield running
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
