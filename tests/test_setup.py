@@ -13,17 +13,21 @@ import tomllib
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
+from unittest.mock import Mock, patch
 
 import pytest
 import yaml
+from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from traitlets.config import PyFileConfigLoader
 
 from tools.make_portable import build_wheel
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "tools" / "setup_env.py"
+SERVER_CONFIG = ROOT / "tools" / "jupyter_server_config.py"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 CONSTRAINTS = (ROOT / "constraints.txt").read_text("utf-8")
 
@@ -63,7 +67,8 @@ class Project:
         self.venv = root / ".venv"
         self.stamp = self.venv / "posenc_setup.json"
         (root / "tools").mkdir(parents=True)
-        shutil.copy(SCRIPT, root / "tools")
+        for file in (SCRIPT, SERVER_CONFIG):
+            shutil.copy(file, root / "tools")
         extras = "lab = []\ntest = []\npeers = []\n"
         (root / "pyproject.toml").write_text("[project.optional-dependencies]\n" + extras)
         (root / "constraints.txt").write_text("torch==2.13.0\n")
@@ -131,6 +136,16 @@ def test_first_call_makes_venv_and_installs_under_the_constraints(project):
     settings = json.loads((project.venv / "share/jupyter/lab/settings/overrides.json").read_text())
     assert settings["@jupyter-widgets/jupyterlab-manager:plugin"] == {"saveState": True}
     assert settings["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
+    assert (project.venv / "etc/jupyter/jupyter_server_config.py").read_text() == SERVER_CONFIG.read_text()
+
+
+def test_a_kernels_messages_leave_the_server_at_once():
+    """Else a picture waits until the browser acknowledges the message before it: 40 ms where both are one machine."""
+    chosen = PyFileConfigLoader(str(SERVER_CONFIG)).load_config().ServerApp.kernel_websocket_connection_class
+    with patch.object(ZMQChannelsWebsocketConnection, "connect") as connect:
+        handler = Mock()
+        assert chosen.connect(Mock(spec=chosen, websocket_handler=handler)) is connect.return_value
+    handler.set_nodelay.assert_called_once_with(True)
 
 
 @posix_only

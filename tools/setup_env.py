@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 STAMP = VENV / "posenc_setup.json"
 SETTINGS = VENV / "share" / "jupyter" / "lab" / "settings" / "overrides.json"
+SERVER_CONFIG = ROOT / "tools" / "jupyter_server_config.py"
 OVERRIDES = {
     # Without saved widget state a notebook reopened without its kernel shows "model not found" for every picture.
     "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
@@ -73,8 +74,8 @@ def venv_python():
 
 
 def fingerprint():
-    """What .venv depends on: the two files, the Python, and its own place (its scripts hold absolute paths)."""
-    files = [(ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")]
+    """What .venv depends on: these files, the Python, and its own place (its scripts hold absolute paths)."""
+    files = [path.read_bytes() for path in (ROOT / "pyproject.toml", ROOT / "constraints.txt", SERVER_CONFIG)]
     sha256 = hashlib.sha256(b"\0".join(files)).hexdigest()
     return {"sha256": sha256, "python": platform.python_version(), "venv": str(VENV)}
 
@@ -167,6 +168,9 @@ def install(extras, pip_args):
 def write_settings():
     SETTINGS.parent.mkdir(parents=True, exist_ok=True)
     SETTINGS.write_text(json.dumps(OVERRIDES, indent=2) + "\n", "utf-8")
+    config = VENV / "etc" / "jupyter"
+    config.mkdir(parents=True, exist_ok=True)
+    shutil.copy(str(SERVER_CONFIG), str(config))
 
 
 def write_stamp(extras, pip_args):
