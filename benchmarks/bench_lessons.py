@@ -48,7 +48,8 @@ def cell_seconds(cell: NotebookNode) -> float:
 def run(path: Path) -> tuple[float, NotebookNode]:
     """Seconds from nothing to the last cell's end, and the notebook with each cell's timing."""
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(path.parent)}})
+    options = {"timeout": 600, "extra_arguments": ["--log-level=ERROR"]}
+    client = NotebookClient(notebook, resources={"metadata": {"path": str(path.parent)}}, **options)
     with tempfile.TemporaryDirectory() as scratch:
         env = os.environ | {"POSENC_PROGRESS": str(Path(scratch, "progress.json"))}
         return wall_seconds(lambda: client.execute(env=env)), notebook

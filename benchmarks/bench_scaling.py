@@ -337,17 +337,18 @@ def draw(measured: Mapping[tuple[str, torch.dtype], Mapping[str, Line]], lengths
     """A row a dtype and a column a family, log–log; under each column its key, with the exponents of both dtypes."""
     figure = Figure(figsize=(16, 10), dpi=100, facecolor="white", layout="constrained")
     panels = figure.subplots(len(DTYPES), len(FAMILIES), sharex=True, sharey="col")
+    both = ", ".join(map(name_of, DTYPES))
     for column, title in zip(panels.T, FAMILIES, strict=True):
         for axes, dtype in zip(column, DTYPES, strict=True):
             draw_panel(axes, measured[title, dtype].values(), lengths)
             axes.set_title(f"{title}, {name_of(dtype)}", fontsize=11)
-        column[-1].set_xlabel("positions T")
+        column[-1].set_xlabel("positions T (k: 1024)")
         labels = [
-            f"{name}: exponent {', '.join(measured[title, dtype][name].exponent() for dtype in DTYPES)}"
+            f"{name}: {', '.join(measured[title, dtype][name].exponent() for dtype in DTYPES)}"
             for name in measured[title, DTYPES[0]]
         ]
-        where = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
-        column[-1].legend(column[-1].lines, labels, **where, fontsize=10, frameon=False, handlelength=3.5)
+        look = {"fontsize": 10, "frameon": False, "handlelength": 3.5, "title": f"exponent of T, {both}"}
+        column[-1].legend(column[-1].lines, labels, loc="upper center", bbox_to_anchor=(0.5, -0.16), **look)
     for axes in panels[:, 0]:
         axes.set_ylabel("time (milliseconds)")
     picture.parent.mkdir(parents=True, exist_ok=True)
@@ -359,7 +360,7 @@ def draw_panel(axes: Axes, lines: Iterable[Line], lengths: Sequence[int]) -> Non
         colour, dash, marker = line.look
         milliseconds = [taken * 1e3 for taken in line.seconds.values()]
         axes.plot([*line.seconds], milliseconds, color=colour, linestyle=dash, marker=marker, markersize=5)
-    axes.set(xscale="log", yscale="log", xticks=lengths, xticklabels=map(str, lengths))
+    axes.set(xscale="log", yscale="log", xticks=lengths, xticklabels=[f"{length / 1024:g}k" for length in lengths])
     axes.minorticks_off()
     axes.tick_params(labelleft=True)
     axes.grid(color="#d9d9d9", linewidth=0.6)

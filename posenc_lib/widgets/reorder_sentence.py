@@ -165,7 +165,7 @@ class ReorderSentence(LiveFigure):
         bars = self.figure.add_axes((392 / WIDTH, bottom, 216 / WIDTH, height), ylim=heat.get_ylim(), yticks=[])
         bars.set(xlim=(0, LARGEST_MOVE), xticks=(0, 0.5, 1, 1.5, 2), xlabel="output moved by (share of its length)")
         self.bars = bars.barh(places, np.zeros(len(WORDS)), 0.6, color=VERMILLION)
-        self.verdict = bars.text(0, -0.75, "", fontweight="bold", va="bottom")
+        self.verdict = bars.add_artist(KeptText(0, -0.75, fontweight="bold", va="bottom"))
         self.words = [
             [heat.add_artist(KeptText(-0.6, place, ha="right", va="center")) for place in places],
             [heat.add_artist(KeptText(place, -0.65, ha="center", va="bottom", fontsize=8)) for place in places],
