@@ -426,11 +426,11 @@ INTERVIEW = (
         explanation=(
             "Interpolation keeps both ends and puts each new row between two trained ones, as vision "
             "models do; a few steps of tuning repair most of the rest. Random rows were never trained, "
-            "and clamping makes all later positions look alike. Say what it costs: what sat exactly on a "
-            "row is now half-way between two."
+            "and clamping makes all later positions look alike. Say what it costs: every old row now stands at "
+            "about twice its place. In a text a place is a count, so tuning has to undo that."
         ),
         lesson="03",
-        claim="40 steps of tuning bring lines of 8 to at least 97 in 100",
+        claim="the same 40 steps leave lines of 4 at least 5 in 100 behind",
     ),
 )
 

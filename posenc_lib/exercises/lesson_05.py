@@ -541,10 +541,10 @@ INTERVIEW = (
         ),
         right="Not shown: a model that looks only near by stays flat as well",
         explanation=(
-            "With the usual slopes nearly all attention stays within some hundred tokens, so more text "
-            "changes little, for better or worse. Evaluation hides this: windows that do not overlap get "
-            "better with length because fewer tokens stand at a window's start. Measure use with a task "
-            "that needs a far token, or slide the window."
+            "With the slopes of 8 heads and equal contents, seven heads keep over 98 % of their attention within 512 "
+            "tokens and the eighth within 1024, so more text changes little, for better or worse. Evaluation hides "
+            "this: windows that do not overlap get better with length because fewer tokens stand at a window's start. "
+            "Measure use with a task that needs a far token, or slide the window."
         ),
         lesson="05",
         claim="with ALiBi, cutting 8192 drawn tokens to the last 2048 changes the output by under 1 %",

@@ -630,10 +630,10 @@ INTERVIEW = (
         ),
         right="Conditionally positive definite, since the softmax absorbs the constant that is missing",
         explanation=(
-            "A positive definite bias is a dot product of position features. A conditionally positive "
-            "definite one becomes positive definite after a constant is added, and one constant on all "
-            "biases changes no softmax. −r₁|i − j|^r₂ with 0 < r₂ ≤ 2 and −r₁ log(1 + r₂|i − j|) "
-            "qualify; ALiBi is the first with r₂ = 1."
+            "A positive definite bias is a dot product of position features. On any finite set of positions "
+            "−r₁|i − j|^r₂ with 0 < r₂ < 2 and −r₁ log(1 + r₂|i − j|) become positive definite once a large enough "
+            "constant is added, and one constant on all biases changes no softmax. At r₂ = 2 the power is still "
+            "conditionally positive definite, but no constant does it. ALiBi is r₂ = 1."
         ),
         lesson="06",
         claim="a constant of 100 on all biases leaves the attention as it is",

@@ -711,7 +711,7 @@ INTERVIEW = (
         explanation=(
             "Positions are no problem: a short window far from 0 gives the same logits. But pairs whose wavelength is "
             "longer than the window have seen part of a turn only, and past it they meet new angles until they come "
-            "round. The pairs that nearly completed a turn do the most damage; the slowest hardly move."
+            "round. In the lesson's model a pair that had made 0.64 of a turn did most of the damage."
         ),
         lesson="07",
         claim="slowing pair 3 alone by 4 takes over 1 nat off the loss at 512",
@@ -763,13 +763,13 @@ QUIZ = (
         text="d = 128, base 10 000, trained on windows of 4096. Which pairs does raw extrapolation to 16 384 harm?",
         choices=(
             "The fastest ones, which turn hundreds of times",
-            "Those whose wavelength exceeds 4096, above all the ones that nearly completed a turn",
+            "Those whose wavelength exceeds 4096",
             "All 64 alike",
         ),
-        right="Those whose wavelength exceeds 4096, above all the ones that nearly completed a turn",
+        right="Those whose wavelength exceeds 4096",
         explanation=(
             "A pair that went round has met every angle. Pairs 46 to 63 did not; past 4096 they meet new ones until "
-            "they come round. The slowest of them hardly move, so their cosines stay near what they were."
+            "they come round: pair 46's whole turn comes soon, while pair 63 goes from 0.47 rad to 1.89."
         ),
     ),
     Question(

@@ -499,10 +499,10 @@ INTERVIEW = (
         ),
         right=("None by itself: say whether far text must be found or only survived, and measure that"),
         explanation=(
-            "Biases that fall with distance survive any length untuned, which is enough for fluent text; survival is "
-            "no use of what stands far back. RoPE breaks raw, and its recall breaks in a long window even at distances "
-            "that were trained; stretched and tuned on longer text it is what most open models use. So name the job, "
-            "and measure recall by distance beside the loss."
+            "Biases that go on falling with distance held here, untuned, to 16 times the trained length, which is "
+            "enough for fluent text; survival is no use of what stands far back. RoPE breaks raw, and its recall "
+            "breaks in a long window even at distances that were trained; stretched and tuned on longer text it is "
+            "what most open models use. So name the job, and measure recall by distance beside the loss."
         ),
         lesson="08",
         claim="in a window of 512 RoPE no longer finds it at the same distance: under 0.2, in each seed",
