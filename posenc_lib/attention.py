@@ -12,6 +12,7 @@ from torch import Tensor
 from posenc_lib.base import (
     PositionEncoding,
     check_bool,
+    check_encoding,
     check_floating,
     check_number,
     check_positions_fit,
@@ -60,7 +61,8 @@ def attention(
 
     Raises:
         TypeError: q, k, v or bias is not floating, or their dtypes differ; mask is not boolean.
-        ValueError: a shape or device does not fit; causal, or no q_positions, with more queries than keys.
+        ValueError: a shape or device does not fit; causal, or no q_positions, with more queries than keys; positions
+            without an encoding.
     """
     check_qkv(q, k, v)
     check_bool("causal", causal)
@@ -76,11 +78,12 @@ def attention(
 
     encoding_bias = None
     if encoding is not None:
-        if not isinstance(encoding, PositionEncoding):
-            raise TypeError(f"encoding must be a PositionEncoding, got {type(encoding).__name__}")
+        check_encoding(encoding)
         q_positions, k_positions = _positions(q, k, q_positions, k_positions)
         q, k = encoding.rotate(q, k, q_positions, k_positions)
         encoding_bias = encoding.bias(q_positions, k_positions)
+    elif q_positions is not None or k_positions is not None:
+        raise ValueError("q_positions and k_positions are for an encoding, and encoding is None")
 
     dtype = torch.promote_types(q.dtype, torch.float32)
     scores = q.to(dtype) @ k.to(dtype).transpose(-2, -1) * scale  # (B, H, Tq, Tk)

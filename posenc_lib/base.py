@@ -62,7 +62,7 @@ def check_integer(name: str, value: int, *, minimum: int = 1) -> int:
         number = value  # asked first: torch.compile traces this for a length that varies, not operator.index
     else:
         try:
-            number = operator.index(_no_bool(value))
+            number = operator.index(_no_lookalike(value))
         except (TypeError, RuntimeError):  # RuntimeError: a tensor without a value, on the meta device
             raise TypeError(f"{name} must be {accepted}, got {value!r}") from None
     if number < minimum:
@@ -93,7 +93,7 @@ def check_number(name: str, value: float, *, above: float | None = None) -> floa
     if isinstance(value, Tensor) and value.requires_grad:
         raise TypeError(f"{name} must be {accepted}, got a tensor that requires gradients: detach it")
     try:
-        number = float(_no_bool(value))
+        number = float(_no_lookalike(value))
     except (TypeError, ValueError, RuntimeError):  # strings, arrays and tensors of several elements
         raise TypeError(f"{name} must be {accepted}, got {value!r}") from None
     except OverflowError:
@@ -103,12 +103,20 @@ def check_number(name: str, value: float, *, above: float | None = None) -> floa
     return number
 
 
-def _no_bool(value: object) -> object:
-    """The value, unless Python would read a truth value, a complex number or a string as the number it is not."""
-    kind = str(getattr(value, "dtype", ""))
-    if isinstance(value, (bool, str)) or "bool" in kind or "complex" in kind:
+def _no_lookalike(value: object) -> object:
+    """The value, unless Python would read a truth value, a complex number or text as the number it is not."""
+    dtype = getattr(value, "dtype", None)
+    textual = isinstance(value, (str, bytes, bytearray)) or getattr(dtype, "kind", "") in ("U", "S")
+    if textual or isinstance(value, bool) or "bool" in str(dtype) or "complex" in str(dtype):
         raise TypeError
     return value
+
+
+def check_encoding(encoding: PositionEncoding) -> PositionEncoding:
+    """The encoding, if it is one and not, say, its name."""
+    if not isinstance(encoding, PositionEncoding):
+        raise TypeError(f"encoding must be a PositionEncoding, got {type(encoding).__name__}")
+    return encoding
 
 
 def check_bool(name: str, value: bool) -> bool:
@@ -159,7 +167,7 @@ def check_positions(name: str, positions: Tensor, *, batched: bool = True) -> Te
 
     Args:
         name: what the message calls them.
-        positions: integer or floating tensor, (T,) or (B, T); any shape with at least one dimension if not `batched`.
+        positions: integer or floating tensor, (T,) or (B, T); any shape if not `batched`.
         batched: whether the shape must be one of those two.
 
     Raises:
@@ -192,6 +200,14 @@ def check_positions_fit(name: str, positions: Tensor, x: Tensor, x_name: str) ->
         )
     check_same_device(**{x_name: x, name: positions})
     return positions
+
+
+def check_embeddings(x: Tensor, dim: int, positions: Tensor) -> Tensor:
+    """The positions in a dtype that holds differences, if x is floating, (B, T, dim), and they count its tokens."""
+    check_floating("x", x, ndim=3, shape=f"(B, T, {dim})")
+    if x.shape[-1] != dim:
+        raise ValueError(f"x must have shape (B, T, {dim}), got {tuple(x.shape)}")
+    return check_positions_fit("positions", positions, x, "x")
 
 
 def relative_positions(q_positions: Tensor, k_positions: Tensor) -> Tensor:

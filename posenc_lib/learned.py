@@ -10,9 +10,8 @@ from torch.nn import functional as F
 
 from posenc_lib.base import (
     PositionEncoding,
-    check_floating,
+    check_embeddings,
     check_integer,
-    check_positions_fit,
     float64_device,
     values_are_readable,
 )
@@ -47,10 +46,7 @@ class LearnedEncoding(PositionEncoding):
             TypeError: positions not integer, or x not floating.
             ValueError: a shape or device does not fit, or a position has no row.
         """
-        check_floating("x", x, ndim=3, shape=f"(B, T, {self.dim})")
-        if x.shape[-1] != self.dim:
-            raise ValueError(f"x must have shape (B, T, {self.dim}), got {tuple(x.shape)}")
-        positions = check_positions_fit("positions", positions, x, "x")
+        positions = check_embeddings(x, self.dim, positions)
         if positions.is_floating_point():
             raise TypeError(f"positions must be integer to pick rows of a table, got {positions.dtype}")
         if values_are_readable(positions):

@@ -9,13 +9,12 @@ from torch import Tensor
 
 from posenc_lib.base import (
     PositionEncoding,
+    check_embeddings,
     check_even,
     check_float_dtype,
-    check_floating,
     check_integer,
     check_number,
     check_positions,
-    check_positions_fit,
     float64_device,
 )
 
@@ -116,10 +115,7 @@ class SinusoidalEncoding(PositionEncoding):
 
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
         """x (B, T, dim) plus the encoding of its positions, (T,) or (B, T), in x's dtype."""
-        check_floating("x", x, ndim=3, shape=f"(B, T, {self.dim})")
-        if x.shape[-1] != self.dim:
-            raise ValueError(f"x must have shape (B, T, {self.dim}), got {tuple(x.shape)}")
-        positions = check_positions_fit("positions", positions, x, "x")
+        positions = check_embeddings(x, self.dim, positions)
         return x + sinusoidal_encoding(positions, self.dim, base=self.base, dtype=x.dtype)
 
     def extra_repr(self) -> str:

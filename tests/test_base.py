@@ -76,6 +76,7 @@ def test_numbers_of_any_kind_are_accepted(value):
     ("value", "error"),
     [(True, TypeError), ("1", TypeError), (None, TypeError), (1j, TypeError), (torch.ones(2), TypeError)]
     + [(np.True_, TypeError), (np.complex128(4), TypeError), (torch.tensor(4 + 0j), TypeError)]
+    + [(text, TypeError) for text in (b"1", bytearray(b"1"), np.array("1"), np.bytes_(b"1"))]
     + [(torch.tensor(2.0, requires_grad=True), TypeError)]
     + [(value, ValueError) for value in (0, -1, math.nan, math.inf, 10**400)],
 )

@@ -13,7 +13,7 @@ from posenc_lib import PositionEncoding, RotaryEncoding
 from posenc_lib.base import check_bool, check_integer
 from posenc_lib.rope import RopeScaling
 from posenc_lib.tiny_lm.corpus import check_tokens, load_corpus
-from posenc_lib.tiny_lm.model import TinyTransformer
+from posenc_lib.tiny_lm.model import TinyTransformer, check_model
 from posenc_lib.tiny_lm.windows import KEY_LENGTH, LETTERS
 
 __all__ = ["CUE", "loss_by_position", "recall_by_distance", "window_losses"]
@@ -69,8 +69,9 @@ def window_losses(
     text = load_corpus().held_out if text is None else check_tokens("text", text, ndim=1, shape="(T,)")
     _check_longer_than(length, text)
     encoding, positions = _encoding_and_positions(model, length, scaling, clamp)
-    ends = torch.linspace(max(length, min(SHARED_LENGTH, len(text) - 1)), len(text) - 1, WINDOWS).long()
-    windows = text[(ends - length)[:, None] + torch.arange(length + 1)]
+    exact = {"dtype": torch.float64, "device": text.device}  # whatever the defaults
+    ends = torch.linspace(max(length, min(SHARED_LENGTH, len(text) - 1)), len(text) - 1, WINDOWS, **exact).long()
+    windows = text[(ends - length)[:, None] + torch.arange(length + 1, device=text.device)]
     return (_losses(model, chunk, encoding, positions) for chunk in windows.split(CHUNK))
 
 
@@ -110,11 +111,12 @@ def recall_by_distance(
     _check_longer_than(length, text)
     encoding, positions = _encoding_and_positions(model, length, scaling, clamp)
     generator = torch.Generator().manual_seed(0)  # the same texts and keys in every call
-    starts = torch.randint(len(text) - length, (RECALL_WINDOWS, 1), generator=generator)
-    keys = LETTERS[torch.randint(len(LETTERS), (RECALL_WINDOWS, KEY_LENGTH), generator=generator)]
-    accuracies = torch.empty(len(distances), dtype=torch.float64)
+    drawn = {"generator": generator, "device": generator.device}
+    starts = torch.randint(len(text) - length, (RECALL_WINDOWS, 1), **drawn)
+    keys = LETTERS[torch.randint(len(LETTERS), (RECALL_WINDOWS, KEY_LENGTH), **drawn)]
+    accuracies = torch.empty(len(distances), dtype=torch.float64, device="cpu")
     for place, distance in enumerate(distances):
-        windows = text[starts + torch.arange(length)]
+        windows = text[starts + torch.arange(length, device=starts.device)]
         windows[:, -KEY_LENGTH:] = keys
         windows[:, length - KEY_LENGTH - distance : length - distance] = keys
         named = torch.cat(
@@ -133,8 +135,7 @@ def _encoding_and_positions(
     model: TinyTransformer, length: int, scaling: Scaling | None, clamp: bool
 ) -> tuple[PositionEncoding, Tensor]:
     """What the model is run with, checked."""
-    if not isinstance(model, TinyTransformer):
-        raise TypeError(f"model must be a TinyTransformer (model.compile() keeps it one), got {type(model).__name__}")
+    check_model(model)
     positions = torch.arange(length, device=model.embed.weight.device)
     if check_bool("clamp", clamp):
         if model.encoding_name != "learned":

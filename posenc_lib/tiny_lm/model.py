@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from posenc_lib import PositionEncoding, make_encoding
-from posenc_lib.base import check_even, check_integer, check_positions_fit
+from posenc_lib.base import check_encoding, check_even, check_integer, check_positions_fit
 from posenc_lib.tiny_lm.corpus import VOCABULARY, check_tokens
 
-__all__ = ["TinyTransformer"]
+__all__ = ["TinyTransformer", "check_model"]
 
 
 class Block(nn.Module):
@@ -48,7 +48,7 @@ class TinyTransformer(nn.Module):
         trained_len: T_train, the window it is meant to be trained on, and the length of a learned table.
 
     Raises:
-        ValueError: an unknown encoding, or a width that the heads do not divide into even parts.
+        ValueError: an unknown encoding; a dim that is odd or no multiple of num_heads; for RoPE a head of odd width.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class TinyTransformer(nn.Module):
             (B, T, vocabulary).
 
         Raises:
-            TypeError: tokens are no int64 tensor, or positions no tensor of numbers.
+            TypeError: tokens are no int64 tensor, positions no tensor of numbers, or encoding no PositionEncoding.
             ValueError: a shape does not fit, a token is outside the vocabulary, or the encoding's bias is for another
                 number of heads.
         """
         check_tokens("tokens", tokens, ndim=2, shape="(B, T)")
-        encoding = self.encoding if encoding is None else encoding
+        encoding = self.encoding if encoding is None else check_encoding(encoding)
         positions = torch.arange(tokens.shape[1], device=tokens.device) if positions is None else positions
         x = self.embed(tokens) * math.sqrt(self.embed.embedding_dim)  # entries of size 1, as a sinusoid's are
         check_positions_fit("positions", positions, x, "tokens")
@@ -114,3 +114,10 @@ class TinyTransformer(nn.Module):
         later = torch.ones(bias.shape[-2:], dtype=torch.bool, device=bias.device).triu(1)
         bias = bias.to(dtype).masked_fill(later, -torch.inf)
         return bias if bias.ndim == 4 else bias[None]
+
+
+def check_model(model: TinyTransformer) -> TinyTransformer:
+    """The model, if it is one."""
+    if not isinstance(model, TinyTransformer):
+        raise TypeError(f"model must be a TinyTransformer (model.compile() keeps it one), got {type(model).__name__}")
+    return model

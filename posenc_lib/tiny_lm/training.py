@@ -9,8 +9,8 @@ from tqdm.auto import tqdm
 
 from posenc_lib.base import check_integer, check_number
 from posenc_lib.tiny_lm.corpus import check_tokens
-from posenc_lib.tiny_lm.model import TinyTransformer
-from posenc_lib.tiny_lm.windows import windows_for
+from posenc_lib.tiny_lm.model import TinyTransformer, check_model
+from posenc_lib.tiny_lm.windows import KEY_LENGTH, windows_for
 
 __all__ = ["train"]
 
@@ -47,16 +47,18 @@ def train(
         The loss of each step in nats, (steps,).
 
     Raises:
-        TypeError: text is no int64 tensor.
-        ValueError: a text too short for one window and its targets, or a number below its least.
+        TypeError: model is no TinyTransformer, or text no int64 tensor.
+        ValueError: an unknown task, a text too short for one window and its targets, or a number below its least.
         RuntimeError: the loss or a weight is no longer finite.
     """
+    check_model(model)
+    draw = windows_for(task)
     steps, batch_size = check_integer("steps", steps), check_integer("batch_size", batch_size)
     learning_rate = check_number("learning_rate", learning_rate, above=0)
-    length = check_integer("length", model.trained_len if length is None else length, minimum=2)
+    shortest = 2 * KEY_LENGTH - 1 if task == "recall" else 2  # a target more is drawn
+    length = check_integer("length", model.trained_len if length is None else length, minimum=shortest)
     seed = check_integer("seed", seed, minimum=0)
     check_tokens("text", text, ndim=1, shape="(T,)")
-    draw = windows_for(task)
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     warm_up = max(1, steps // 20)
@@ -65,7 +67,7 @@ def train(
         lambda step: min((step + 1) / warm_up, 0.55 + 0.45 * math.cos(math.pi * step / steps)),
     )
     device = model.embed.weight.device
-    losses = torch.empty(steps)
+    losses = torch.empty(steps, dtype=torch.float32, device="cpu")
     for step in tqdm(range(steps), desc=label, unit="step", leave=False, disable=label is None):
         windows = draw(text, batch_size, length + 1, generator).to(device)  # the last token is only a target
         loss = F.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())

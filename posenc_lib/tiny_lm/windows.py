@@ -28,8 +28,9 @@ def draw_text_windows(text: Tensor, number: int, length: int, generator: Generat
     length = check_integer("length", length, minimum=2)
     if len(text) < length:
         raise ValueError(f"text must have at least {length} tokens for a window, got {len(text)}")
-    starts = torch.randint(len(text) - length + 1, (check_integer("number", number), 1), generator=generator)
-    return text[starts + torch.arange(length)]
+    shape, device = (check_integer("number", number), 1), generator.device
+    starts = torch.randint(len(text) - length + 1, shape, generator=generator, device=device)
+    return text[starts + torch.arange(length, device=device)]
 
 
 def draw_recall_windows(text: Tensor, number: int, length: int, generator: Generator) -> Tensor:
@@ -43,12 +44,15 @@ def draw_recall_windows(text: Tensor, number: int, length: int, generator: Gener
         ValueError: the text is shorter than one window, or the window than two keys.
     """
     windows = draw_text_windows(text, number, check_integer("length", length, minimum=2 * KEY_LENGTH), generator)
-    keys = LETTERS[torch.randint(len(LETTERS), (number, KEY_LENGTH), generator=generator)]
-    largest_gap = SHORTEST_GAP * (length / SHORTEST_GAP) ** torch.rand(number, 1, generator=generator)
+    drawn = {"generator": generator, "device": generator.device}
+    keys = LETTERS[torch.randint(len(LETTERS), (number, KEY_LENGTH), **drawn)]
+    largest_gap = SHORTEST_GAP * (length / SHORTEST_GAP) ** torch.rand(number, 1, dtype=torch.float32, **drawn)
     copies = length // KEY_LENGTH + 1
-    gaps = (torch.rand(number, copies, generator=generator) * (largest_gap + 1)).long()
+    gaps = (torch.rand(number, copies, dtype=torch.float32, **drawn) * (largest_gap + 1)).long()
     starts = (gaps + KEY_LENGTH).cumsum(-1) - KEY_LENGTH
-    letter = torch.arange(length) - starts[:, :, None]  # (number, copies, length): which letter of that copy
+    letter = (
+        torch.arange(length, device=starts.device) - starts[:, :, None]
+    )  # (number, copies, length): which letter of that copy
     inside = (letter >= 0) & (letter < KEY_LENGTH)
     key_letters = keys.gather(1, letter.where(inside, 0).sum(1))
     return key_letters.where(inside.any(1), windows)

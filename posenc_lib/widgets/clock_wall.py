@@ -29,7 +29,7 @@ def wall_wavelengths(head_dim: int, *, base: float) -> np.ndarray:
 
 def turns_completed(position: float, head_dim: int, *, base: float) -> np.ndarray:
     """Turns each pair has made at a position, p·ω_k/2π, fractional, shape (head_dim/2,)."""
-    angles = rope_angles(torch.tensor([position]), rope_frequencies(head_dim, base=base))
+    angles = rope_angles(torch.tensor([position], dtype=torch.float64), rope_frequencies(head_dim, base=base))
     return (angles[0] / (2 * math.pi)).numpy()
 
 

@@ -133,6 +133,8 @@ def read_config(text: str) -> ReadConfig:
         config = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"this is not JSON, line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise ValueError("this JSON is nested too deeply") from None
     if not isinstance(config, dict):
         raise TypeError(f"the JSON must be an object, {{…}}, got {config!r}")
     if not STRETCHING_KEYS & config.keys() and BASE_KEYS & config.keys():
@@ -167,7 +169,10 @@ def _head_dim(config: dict[str, Any]) -> int | None:
         head_dim = check_integer(stated, config[stated])
     elif config.get("hidden_size") is not None and config.get("num_attention_heads") is not None:
         heads = check_integer("num_attention_heads", config["num_attention_heads"])
-        head_dim = check_integer("hidden_size", config["hidden_size"]) // heads
+        hidden = check_integer("hidden_size", config["hidden_size"])
+        if hidden % heads:
+            raise ValueError(f"hidden_size must be a multiple of num_attention_heads {heads}, got {hidden}")
+        head_dim = hidden // heads
     else:
         return None
     if head_dim > LARGEST_HEAD_DIM:
@@ -188,7 +193,8 @@ class ConfigReader(LiveFigure):
 
     description = (
         "One mark for each pair of a real model, at its wavelength without stretching, as high as its config slows it: "
-        "unchanged, blended, or interpolated by the config's factor (dashed line) or more. Right of the shaded edge no "
+        "unchanged, blended, or interpolated by the config's factor (dashed line; for dynamic NTK, which has none of "
+        "its own, by the sequence length over the trained one) or more. Right of the shaded edge no "
         "pair completes a turn within the length that the config names. Press a model's button, or paste a config.json "
         "or its rope_parameters into the box. Slide the pair to read its numbers, and the sequence length (dotted) to "
         "see which configs depend on it."
@@ -256,7 +262,7 @@ class ConfigReader(LiveFigure):
         length = multiple * (read.length or 0)
         scaling = read.scaling_at(length)
         waves, slowed = wavelengths(read.plain), slowed_by(read.plain, scaling.frequencies)
-        factor = max(multiple, 1) if read.rope_type == "dynamic" else read.factor
+        factor = multiple if read.rope_type == "dynamic" else read.factor
         self.pairs.show(waves, slowed, factor=factor, length=length or np.nan)
         pair = min(pair, len(waves) - 1)
         self.ring.set_data([waves[pair]], [slowed[pair]])

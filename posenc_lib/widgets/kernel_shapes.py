@@ -51,13 +51,12 @@ def kernel_biases(distances: np.ndarray, *, slope: float, r1: float, r2: float) 
         r1, r2: of both KERPLE kernels, −r1·log(1 + r2·d) and −r1·d^r2.
     """
     at = torch.from_numpy(distances)
-    biases = {
+    return {
         "ALiBi": -slope * distances,
         "log": kerple_log_bias(at, r1, r2).numpy(),
         "power": kerple_power_bias(at, r1, r2).numpy(),
         "T5 fitted to ALiBi": fitted_t5_table(slope)[t5_buckets(-at, bidirectional=False).numpy()],
     }
-    return dict(zip(LOOKS, biases.values(), strict=True))
 
 
 def equal_contents_attention(bias: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from typing import Any
 import ipywidgets
 import matplotlib.style
 import numpy as np
+import torch
 from matplotlib import font_manager
 from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -57,6 +58,7 @@ STYLE = {
     "savefig.dpi": "figure",
 }
 _LAYOUT = {"width": "100%", "max_width": f"{WIDTH}px"}
+_CPU = torch.device("cpu")  # entered where tensors are made: the same picture whatever the default device
 _CONTROL = {"style": {"description_width": "11em"}, "layout": _LAYOUT}
 
 State = Mapping[str, Any]
@@ -98,11 +100,12 @@ class LiveFigure:
 
     def __init__(self, *, scale: float = 1) -> None:
         scale = check_number("scale", scale, above=0)
-        self.controls: dict[str, ipywidgets.ValueWidget] = self.make_controls()
+        with _CPU:
+            self.controls: dict[str, ipywidgets.ValueWidget] = self.make_controls()
         self.readout = ""
         self.figure = Figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI * scale, facecolor="white")
         self._canvas = FigureCanvasAgg(self.figure)
-        with matplotlib.style.context(["default", STYLE]):  # the same picture whatever the notebook's own style
+        with _CPU, matplotlib.style.context(["default", STYLE]):  # nor does the notebook's own style change it
             self._moving = self.build()
         for artist in self._moving:
             artist.set_animated(True)
@@ -207,9 +210,14 @@ class LiveFigure:
         buttons = []
         for label, preset in presets.items():
             button = ipywidgets.Button(description=label, layout={"width": "auto"})
-            button.on_click(lambda _, preset=preset: self._set(preset(self._state())))
+            button.on_click(lambda _, preset=preset: self._press(preset))
             buttons.append(button)
         return ipywidgets.Box(buttons, layout={**_LAYOUT, "flex_flow": "row wrap"})
+
+    def _press(self, preset: Callable[[State], dict[str, Any]]) -> None:
+        with _CPU:
+            values = preset(self._state())
+        self._set(values)
 
     def _set(self, values: State) -> None:
         """Set several controls and redraw once."""
@@ -230,7 +238,7 @@ class LiveFigure:
         state = self._state()
         background_state = tuple(state[name] for name in self.background_controls)
         if background_state != self._background_state:
-            with matplotlib.style.context(["default", STYLE]):  # ticks are made while drawing
+            with _CPU, matplotlib.style.context(["default", STYLE]):  # ticks are made while drawing
                 artists = self.draw_background(**state)
                 for artist in artists:
                     artist.set_animated(True)
@@ -242,7 +250,8 @@ class LiveFigure:
                     self.figure.draw_artist(artist)
             self._background = self._canvas.copy_from_bbox(self.figure.bbox)
             self._background_state = background_state
-        readout = self.move(**state)
+        with _CPU:
+            readout = self.move(**state)
         self._canvas.restore_region(self._background)
         for artist in self._moving:
             self.figure.draw_artist(artist)

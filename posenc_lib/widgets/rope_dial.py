@@ -40,6 +40,14 @@ class DialState(NamedTuple):
     score: float
 
 
+def pair_frequency(pair: int, *, base: float, head_dim: int) -> torch.Tensor:
+    """ω_k in radians a position, (1,), float64; ValueError if the head has no such pair."""
+    frequencies = rope_frequencies(head_dim, base=base)
+    if not 0 <= pair < len(frequencies):
+        raise ValueError(f"pair must lie from 0 to {len(frequencies) - 1}, got {pair}")
+    return frequencies[pair, None]
+
+
 def dial_state(m: float, n: float, *, pair: int, base: float, head_dim: int = HEAD_DIM) -> DialState:
     """Turn q = (1, 0) by position m and k = (1, 0) by position n, in one pair of dimensions.
 
@@ -50,24 +58,24 @@ def dial_state(m: float, n: float, *, pair: int, base: float, head_dim: int = HE
         head_dim: the width that is turned; even.
 
     Raises:
-        TypeError, ValueError: as `rope_frequencies`.
-        IndexError: no such pair.
+        TypeError, ValueError: as `rope_frequencies`; no such pair.
     """
-    frequencies = rope_frequencies(head_dim, base=base)[pair, None]
-    q_angle, k_angle, offset_angle = rope_angles(torch.tensor([m, n, m - n]), frequencies)[:, 0].tolist()
+    frequency = pair_frequency(pair, base=base, head_dim=head_dim)
+    at = torch.tensor([m, n, m - n], dtype=torch.float64)
+    q_angle, k_angle, offset_angle = rope_angles(at, frequency)[:, 0].tolist()
     score = math.cos(q_angle) * math.cos(k_angle) + math.sin(q_angle) * math.sin(k_angle)
-    return DialState(frequencies.item(), q_angle, k_angle, offset_angle, score)
+    return DialState(frequency.item(), q_angle, k_angle, offset_angle, score)
 
 
 def shift_scores(
     m: float, n: float, shifts: np.ndarray, *, pair: int, base: float, head_dim: int = HEAD_DIM
 ) -> tuple[np.ndarray, np.ndarray]:
     """The score after moving both positions by each shift, and after moving q's alone; shifts (S,) → two of (S,)."""
-    frequencies = rope_frequencies(head_dim, base=base)[pair, None]
+    frequency = pair_frequency(pair, base=base, head_dim=head_dim)
     moved = torch.from_numpy(shifts)
 
     def arrows(position: float, shift: torch.Tensor) -> torch.Tensor:
-        angles = rope_angles(position + shift, frequencies)
+        angles = rope_angles(position + shift, frequency)
         return torch.cat([angles.cos(), angles.sin()], dim=-1)
 
     q, k = arrows(m, moved), arrows(n, moved)

@@ -26,7 +26,7 @@ RADIUS = 0.4  # of a clock, in units of the distance between two
 
 def hand_tips(position: float, dim: int = DIM) -> np.ndarray:
     """Where each pair's hand points, (sin, cos) as (x, y): from twelve o'clock, clockwise; shape (dim/2, 2)."""
-    row = sinusoidal_encoding(torch.tensor([float(position)]), dim, dtype=torch.float64)[0]
+    row = sinusoidal_encoding(torch.tensor([position], dtype=torch.float64), dim, dtype=torch.float64)[0]
     return row.reshape(-1, 2).numpy()
 
 

@@ -60,7 +60,7 @@ class TableSimilarity(LiveFigure):
         if table is None:
             self.label = "fresh learned table"
             seeded = torch.Generator().manual_seed(SEED)
-            table = FRESH_STD * torch.randn(FRESH_SHAPE, generator=seeded, dtype=torch.float64)
+            table = FRESH_STD * torch.randn(FRESH_SHAPE, generator=seeded, dtype=torch.float64, device="cpu")
         else:
             self.label = "learned table"
             check_floating("table", table, ndim=2, shape="(L, d)")

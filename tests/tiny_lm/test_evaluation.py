@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from posenc_lib.context_extension import position_interpolation
 from posenc_lib.rope import RopeScaling, rope_frequencies
+from posenc_lib.tiny_lm.checkpoints import load
 from posenc_lib.tiny_lm.corpus import encode, load_corpus
 from posenc_lib.tiny_lm.evaluation import loss_by_position, recall_by_distance, window_losses
 from posenc_lib.tiny_lm.model import TinyTransformer
@@ -45,6 +46,20 @@ def test_windows_of_all_lengths_end_on_the_same_characters():
     longest = loss_by_position(model, 300)
     for length in (2, 64, 128):
         torch.testing.assert_close(loss_by_position(model, length), longest[-length:], atol=1e-6, rtol=0)
+
+
+def test_the_defaults_do_not_matter():
+    model, recalls = make(), load("alibi", task="recall")
+    expected = loss_by_position(model, 16), recall_by_distance(recalls, [24], 64)
+    with torch.device("meta"):
+        elsewhere = loss_by_position(model, 16), recall_by_distance(recalls, [24], 64)
+    torch.set_default_dtype(torch.float16)
+    try:
+        narrow = loss_by_position(model, 16), recall_by_distance(recalls, [24], 64)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for measured in (elsewhere, narrow):
+        assert all(map(torch.equal, measured, expected))
 
 
 def test_nothing_is_changed():

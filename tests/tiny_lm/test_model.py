@@ -102,6 +102,11 @@ def test_positions_that_do_not_fit_are_named(name):
         make(name)(tokens(1, 4), positions=[0, 1, 2, 3])
 
 
+def test_the_name_of_an_encoding_is_not_taken_for_one():
+    with pytest.raises(TypeError, match="encoding must be a PositionEncoding, got str"):
+        TinyTransformer("none")(torch.zeros(1, 3, dtype=torch.long), encoding="rope")
+
+
 def test_an_encoding_for_another_number_of_heads_is_named():
     with pytest.raises(ValueError, match="encoding must have a bias for 4 heads, got 1"):
         make("rope")(tokens(1, 4), encoding=AlibiBias(1))

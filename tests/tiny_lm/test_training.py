@@ -46,6 +46,7 @@ def test_the_global_random_state_is_left_alone():
         ({"steps": 0}, "steps must be an integer >= 1, got 0"),
         ({"batch_size": 0}, "batch_size must be an integer >= 1, got 0"),
         ({"length": 1}, "length must be an integer >= 2, got 1"),
+        ({"length": 20, "task": "recall"}, "length must be an integer >= 23, got 20"),
         ({"learning_rate": -1.0}, "learning_rate must be a finite number > 0, got -1.0"),
         ({"task": "copy"}, "task must be one of 'text', 'recall', got 'copy'"),
     ],
@@ -53,6 +54,21 @@ def test_the_global_random_state_is_left_alone():
 def test_what_does_not_fit_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         train(make(), **{"text": TEXT, "steps": 2, "seed": 0, "label": None} | arguments)
+
+
+def test_a_model_of_another_kind_is_named():
+    with pytest.raises(TypeError, match=r"model must be a TinyTransformer .*, got str"):
+        train("rope", TEXT, steps=2, seed=0, label=None)
+
+
+@pytest.mark.parametrize("task", ["text", "recall"])
+def test_the_defaults_do_not_matter(task):
+    model, again = make(), make()
+    expected = train(model, TEXT, task=task, steps=3, seed=0, length=30, label=None)
+    with torch.device("meta"):
+        losses = train(again, TEXT, task=task, steps=3, seed=0, length=30, label=None)
+    assert torch.equal(losses, expected)
+    assert torch.equal(again.embed.weight, model.embed.weight)
 
 
 def test_a_training_that_diverges_is_not_passed_off_as_one():

@@ -19,7 +19,7 @@ def test_wavelengths_are_two_pi_times_powers_of_the_base(head_dim, base):
     np.testing.assert_allclose(wall_wavelengths(head_dim, base=base), expected, rtol=1e-14)
 
 
-@given(position=st.integers(0, 32_768), head_dim=widths, base=bases)
+@given(position=st.integers(0, 32_768) | st.floats(1, 32_768), head_dim=widths, base=bases)
 def test_turns_are_position_over_wavelength(position, head_dim, base):
     expected = [position / (2 * math.pi * base ** (2 * pair / head_dim)) for pair in range(head_dim // 2)]
     np.testing.assert_allclose(turns_completed(position, head_dim, base=base), expected, rtol=1e-14)

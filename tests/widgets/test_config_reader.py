@@ -102,6 +102,12 @@ def test_partial_rotary_has_fewer_pairs():
         ('{"rope_type": "linear", "factor": NaN}', "factor must be a finite number > 0, got nan"),
         ('{"rope_type": "default", "head_dim": 100000}', "head_dim must be at most 1024"),
         ('{"rope_type": "default", "hidden_size": 64, "num_attention_heads": 0}', "num_attention_heads must be"),
+        (
+            '{"rope_type": "default", "hidden_size": 4127, "num_attention_heads": 32}',
+            "hidden_size must be a multiple of num_attention_heads 32, got 4127",
+        ),
+        ('{"rope_type": "default", "hidden_size": 4, "num_attention_heads": 8}', "hidden_size must be a multiple"),
+        ("[" * 200_000, "this JSON is nested too deeply"),
         ('{"rope_type": "default", "max_position_embeddings": "long"}', "max_position_embeddings must be an integer"),
         ('{"full_attention": {"rope_type": "default"}}', "pass one of its parts ['full_attention']"),
         ('{"rope_type": "linear", "factor": 1e308}', "factor must be at most 1e+12, got 1e+308"),

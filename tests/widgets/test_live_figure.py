@@ -12,6 +12,7 @@ import matplotlib.style
 import numpy as np
 import PIL.Image
 import pytest
+import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from posenc_lib.widgets import GALLERY
@@ -159,6 +160,21 @@ def test_the_notebooks_own_style_does_not_reach_the_picture(name):
     expected = GALLERY[name]().image.value
     with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "axes.facecolor": "black"}):
         assert GALLERY[name]().image.value == expected
+
+
+@EVERY_WIDGET
+def test_the_default_device_does_not_matter(name):
+    def press_all():
+        figure = GALLERY[name]()
+        shown = [figure.readout]
+        for button in figure.box.children[-1].children:
+            button.click()
+            shown.append(figure.readout)
+        return shown
+
+    expected = press_all()
+    with torch.device("meta"):
+        assert press_all() == expected
 
 
 @EVERY_WIDGET

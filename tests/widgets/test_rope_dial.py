@@ -9,7 +9,7 @@ from posenc_lib.widgets import RopeDial
 from posenc_lib.widgets.rope_dial import dial_state, shift_scores
 from tests.widgets.buttons import press
 
-positions = st.integers(-4096, 4096)
+positions = st.integers(-4096, 4096) | st.floats(-4096, 4096)
 pairs = st.integers(0, 3)
 bases = st.sampled_from([10.0, 100.0, 1e4, 5e5])
 
@@ -32,6 +32,14 @@ def test_moving_both_leaves_the_score_and_moving_q_alone_does_not(m, n, pair, ba
     frequency = base ** (-2 * pair / 8)
     np.testing.assert_allclose(together, math.cos((m - n) * frequency), rtol=0, atol=1e-11)
     np.testing.assert_allclose(alone, np.cos((m + shifts - n) * frequency), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("pair", [-1, 4])
+def test_a_pair_that_the_head_lacks_is_named(pair):
+    with pytest.raises(ValueError, match=f"pair must lie from 0 to 3, got {pair}"):
+        dial_state(1, 2, pair=pair, base=1e4)
+    with pytest.raises(ValueError, match=f"pair must lie from 0 to 3, got {pair}"):
+        shift_scores(1, 2, np.zeros(1), pair=pair, base=1e4)
 
 
 def test_score_stands_still_while_move_both_slides():

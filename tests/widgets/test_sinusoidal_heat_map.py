@@ -14,7 +14,7 @@ def angle(position, pair, dim=32):
     return position * 10_000 ** (-2 * pair / dim)
 
 
-@given(position=st.integers(0, 100_000), dim=st.sampled_from([2, 8, 32, 64]))
+@given(position=st.integers(0, 100_000) | st.floats(0, 100_000), dim=st.sampled_from([2, 8, 32, 64]))
 def test_hands_start_at_twelve_and_turn_clockwise(position, dim):
     expected = [(math.sin(angle(position, k, dim)), math.cos(angle(position, k, dim))) for k in range(dim // 2)]
     np.testing.assert_allclose(hand_tips(position, dim), expected, rtol=0, atol=1e-10)
