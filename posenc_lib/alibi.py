@@ -149,7 +149,8 @@ def alibi_attention(q: Tensor, k: Tensor, v: Tensor, slopes: Tensor, *, causal: 
             except torch.OutOfMemoryError:
                 raise
             except RuntimeError as error:  # what torch.compile raises, from tracing to the C++ compiler
-                reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+                first_line, *_ = str(error).strip().split("\n")
+                reason = f"{type(error).__name__}: {first_line}"
                 if isinstance(
                     error, torch._dynamo.exc.BackendCompilerFailed
                 ):  # anything else, as under vmap, may pass next time

@@ -101,6 +101,9 @@ def yarn(
 
     The ramp is the released code's, linear in the pair's index i between the pairs that turn beta_fast and
     beta_slow times within L; the paper's (its eq. 11–13) is linear in the turns. Released checkpoints use the code's.
+    As in that code, i of the lower end is at least 0 and of the upper end at most d − 1. So pair 0 keeps its frequency
+    even where it turns less than beta_slow times; where it turns far less the ends change places and all pairs keep
+    theirs; and where even the last pair turns far more than beta_fast times all are interpolated.
 
     Args:
         head_dim: d, the width that is turned; even.

@@ -266,7 +266,9 @@ class RopeScaling:
     attention_factor: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "frequencies", check_frequencies(self.frequencies).double())
+        frequencies = check_frequencies(self.frequencies)
+        exact = frequencies.to(float64_device(frequencies.device), torch.float64)
+        object.__setattr__(self, "frequencies", exact)
         factor = check_number("attention_factor", self.attention_factor, above=0)
         object.__setattr__(self, "attention_factor", factor)
 

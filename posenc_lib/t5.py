@@ -60,10 +60,10 @@ def _check_buckets(bidirectional: bool, num_buckets: int, max_distance: int) -> 
         raise ValueError(f"num_buckets must be even when bidirectional (half for each direction), got {num_buckets}")
     a_direction = num_buckets // 2 if bidirectional else num_buckets
     max_distance = check_integer("max_distance", max_distance)
-    if not a_direction // 2 < max_distance < 2**63:
+    if max_distance <= a_direction // 2:
         raise ValueError(
             f"max_distance must be greater than {a_direction // 2}, the distances that {num_buckets} buckets hold "
-            f"exactly, and fit int64, got {max_distance}"
+            f"exactly, got {max_distance}"
         )
     return a_direction, max_distance
 

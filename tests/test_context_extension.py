@@ -311,6 +311,20 @@ def test_yarn_attention_factor_is_the_one_given_or_a_ratio_or_the_papers(s, msca
     assert scaling.attention_factor == pytest.approx(expected if attention_factor is None else attention_factor)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "options", "slowed"),
+    [
+        ((16, 4, 128), {"beta_fast": 64, "beta_slow": 32}, [1] + [4] * 7),  # pair 0 turns 20.4 times
+        ((128, 4, 4), {}, [1] * 64),  # no pair completes a turn
+        ((16, 4, 2**62), {"base": 1.5}, [4] * 8),  # every pair turns over 10^17 times
+    ],
+)
+def test_yarn_moves_an_end_of_its_ramp_that_falls_off_the_pairs(arguments, options, slowed):
+    """As the released code does, against the plain reading of beta_fast and beta_slow; see the docstring."""
+    plain = rope_frequencies(arguments[0], base=options.get("base", 10_000.0))
+    torch.testing.assert_close(plain / yarn(*arguments, **options).frequencies, torch.tensor(slowed).double())
+
+
 def test_yarn_ramp_of_no_width_steps():
     # L = 2π·4: both ends of the ramp clamp to pair 0, so all pairs after it are interpolated in full
     assert_frequencies(yarn(8, 4, 4), [1, 0.1 / 4, 0.01 / 4, 0.001 / 4])

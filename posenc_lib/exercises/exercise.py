@@ -4,7 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Exercise", "InterviewQuestion", "KnownMistake", "NotTried", "Question", "Rule", "WrongAnswer"]
+__all__ = ["Exercise", "Inputs", "InterviewQuestion", "KnownMistake", "NotTried", "Question", "Rule", "WrongAnswer"]
+
+
+Inputs = list[tuple[Any, ...]]
+"""What a function that a learner writes is tried on: the arguments of each call."""
 
 
 class WrongAnswer(Exception):

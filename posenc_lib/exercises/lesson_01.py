@@ -9,9 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc_lib.exercises.comparisons import function_check, numbers_check
-from posenc_lib.exercises.exercise import Exercise, InterviewQuestion, KnownMistake, Question, Rule
-
-Inputs = list[tuple[Any, ...]]
+from posenc_lib.exercises.exercise import Exercise, Inputs, InterviewQuestion, KnownMistake, Question, Rule
 
 # moved-pattern
 

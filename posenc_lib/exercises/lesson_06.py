@@ -8,10 +8,8 @@ import torch
 from torch import Tensor
 
 from posenc_lib.exercises.comparisons import choice_check, function_check, numbers_check
-from posenc_lib.exercises.exercise import Exercise, InterviewQuestion, KnownMistake, Question, Rule
+from posenc_lib.exercises.exercise import Exercise, Inputs, InterviewQuestion, KnownMistake, Question, Rule
 from posenc_lib.exercises.readers import read_function, read_numbers
-
-Inputs = list[tuple[Any, ...]]
 
 # t5-buckets-by-hand
 

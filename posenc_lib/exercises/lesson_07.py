@@ -2,15 +2,12 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from posenc_lib.exercises.comparisons import choice_check, function_check, numbers_check
-from posenc_lib.exercises.exercise import Exercise, InterviewQuestion, KnownMistake, Question, Rule
-
-Inputs = list[tuple[Any, ...]]
+from posenc_lib.exercises.exercise import Exercise, Inputs, InterviewQuestion, KnownMistake, Question, Rule
 
 
 def _frequencies(d: int) -> Tensor:

@@ -8,10 +8,8 @@ import torch
 from torch import Tensor
 
 from posenc_lib.exercises.comparisons import choice_check, function_check, numbers_check
-from posenc_lib.exercises.exercise import Exercise, InterviewQuestion, KnownMistake, Question, Rule
+from posenc_lib.exercises.exercise import Exercise, Inputs, InterviewQuestion, KnownMistake, Question, Rule
 from posenc_lib.tiny_lm import stored_results
-
-Inputs = list[tuple[Any, ...]]
 
 # parameters-by-hand: learned table, T5, KERPLE, RoPE, ALiBi at width 768, 12 heads, 12 layers, windows of 1024
 
