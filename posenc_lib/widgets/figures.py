@@ -88,7 +88,7 @@ def show_lines(
         axes.grid(color="#d9d9d9", linewidth=0.6)
         if len(lines) > 1:
             figure.legend(loc="outside upper center", ncols=min(3, len(lines)), handlelength=3)
-    _show(figure, caption)
+        _show(figure, caption)  # ticks are made while drawing
 
 
 def show_matrix(matrix: Sequence[Sequence[float]], *, xlabel: str, ylabel: str, caption: str) -> None:
@@ -98,9 +98,14 @@ def show_matrix(matrix: Sequence[Sequence[float]], *, xlabel: str, ylabel: str, 
         matrix: (rows, columns).
         xlabel, ylabel: of columns and rows.
         caption: a sentence that says what to see, with its number, printed under the picture.
+
+    Raises:
+        ValueError: no matrix, or an empty one.
     """
     matrix = np.asarray(matrix, dtype=float)
-    limit = np.abs(matrix).max()
+    if matrix.ndim != 2 or not matrix.size:
+        raise ValueError(f"matrix must have shape (rows, columns) with at least one of each, got {matrix.shape}")
+    limit = np.abs(matrix).max() or 1  # zeros alone are neither side of zero
     with matplotlib.style.context(["default", STYLE]):
         figure = _figure(HEIGHT * 1.3)
         axes = figure.add_subplot(xticks=range(matrix.shape[1]), yticks=range(matrix.shape[0]))
@@ -112,7 +117,7 @@ def show_matrix(matrix: Sequence[Sequence[float]], *, xlabel: str, ylabel: str, 
             ink = "white" if abs(value) > 0.7 * limit else BLACK
             text = f"{value:.2g}".replace("-", "−")
             axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=7)
-    _show(figure, caption)
+        _show(figure, caption)  # ticks are made while drawing
 
 
 def _figure(width: float) -> Figure:
