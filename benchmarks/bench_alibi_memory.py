@@ -64,7 +64,7 @@ def peak_mib(name: str, length: int, dtype: torch.dtype) -> float:
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
 
 
-def main(length: int = 2048) -> None:
+def main(length: int) -> None:
     print(f"Peak memory of causal ALiBi attention, ({BATCH}, {HEADS}, {length}, {WIDTH}), MiB over what was there.\n")
     names = [str(dtype).removeprefix("torch.") for dtype in DTYPES]
     rows = [[name, *(f"{peak_mib(name, length, dtype):.0f}" for dtype in DTYPES)] for name in variants(1, DTYPES[0])]

@@ -23,7 +23,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from benchmarks.timing import goal, median_and_p95, print_table
 from posenc_lib.widgets import GALLERY
 from tests.browser.lab_page import KERNEL_IS_IDLE, PIXELS, REACTION, RUN_ALL, LabPage
-from tools.store_notebooks import METADATA, NOTEBOOKS
+from tools.store_notebooks import METADATA, lessons
 
 pytest_plugins = ["tests.browser.conftest"]
 
@@ -184,7 +184,7 @@ def measure_sliders(lab, open_listening):
 
 def measure_lessons(open_listening):
     rows = []
-    for lesson in sorted(path.name for path in NOTEBOOKS.glob("*.ipynb")):
+    for lesson in (path.name for path in lessons()):
         page = open_listening(lesson)
         page.page.wait_for_function("window.opened", timeout=RUN_ALL)
         stored = page.page.evaluate("window.opened")

@@ -21,7 +21,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from benchmarks.timing import goal, interleaved, median_and_p95, print_table, wall_seconds
-from tools.store_notebooks import NOTEBOOKS, first_line
+from tools.store_notebooks import first_line, lessons
 
 IMPORTS = ("pass", "import torch", "import posenc_lib", "import posenc_lib.widgets")
 GOAL = 60  # seconds a lesson, on two cores
@@ -55,9 +55,9 @@ def run(path: Path) -> tuple[float, NotebookNode]:
         return wall_seconds(lambda: client.execute(env=env)), notebook
 
 
-def print_lessons(lessons: Sequence[Path]) -> None:
+def print_lessons(paths: Sequence[Path]) -> None:
     rows = []
-    for path in lessons:
+    for path in paths:
         total, notebook = run(path)
         cells = sorted(enumerate(notebook.cells), key=lambda pair: -cell_seconds(pair[1]))[:SHOWN]
         slowest = [f"{number}: {cell_seconds(cell):.1f}, {first_line(cell)[:44]}" for number, cell in cells]
@@ -67,13 +67,14 @@ def print_lessons(lessons: Sequence[Path]) -> None:
     print_table(["lesson", "seconds", "kernel and client", *["slowest cells"] * SHOWN], rows)
 
 
-def main(rounds: int = 7, lessons: Sequence[Path] = tuple(sorted(NOTEBOOKS.glob("*.ipynb")))) -> None:
+def main(rounds: int, paths: Sequence[Path]) -> None:
     print_imports(rounds)
-    print_lessons(lessons)
+    print_lessons(paths)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Import times, and each lesson's run time.")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--lessons", nargs="+", type=Path, default=tuple(sorted(NOTEBOOKS.glob("*.ipynb"))))
-    main(**vars(parser.parse_args()))
+    parser.add_argument("--lessons", nargs="+", type=Path, default=lessons())
+    options = parser.parse_args()
+    main(options.rounds, options.lessons)

@@ -371,7 +371,7 @@ def name_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def main(rounds: int = 15, longest: int = LENGTHS[-1], picture: Path = PICTURE) -> None:
+def main(rounds: int, longest: int, picture: Path) -> None:
     lengths = [length for length in LENGTHS if length <= longest] or [longest]
     where = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{torch.get_num_threads()} CPU threads"
     print(f"Median milliseconds on {where}, at most {rounds} rounds; × limit at the longest T that both reach.")

@@ -138,7 +138,7 @@ def measure(widget: str, control: str, published: Published, repetitions: int) -
     ]
 
 
-def main(repetitions: int = 40, widgets: Sequence[str] = tuple(GALLERY)) -> None:
+def main(repetitions: int, widgets: Sequence[str]) -> None:
     matplotlib.use("module://matplotlib_inline.backend_inline")
     shell = InteractiveShell.instance()
     configure_inline_support(shell, matplotlib.get_backend())

@@ -22,7 +22,7 @@ from posenc_lib.exercises import EXERCISES, check, hint, interview, predict, pre
 from posenc_lib.tiny_lm.checkpoints import load_checkpoint
 from posenc_lib.widgets import ConfigReader
 from tests.notebooks.cells import read
-from tools.store_notebooks import NOTEBOOKS, execute
+from tools.store_notebooks import NOTEBOOKS, execute, lessons
 
 ROOT = NOTEBOOKS.parent
 OFFLINE = ROOT / "tests" / "offline"
@@ -115,7 +115,7 @@ def test_a_python_kept_offline_reaches_this_machine_alone(tmp_path, reach, entry
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", lessons(), ids=lambda path: path.stem)
 def test_a_lesson_fetches_nothing(path, tmp_path, monkeypatch):
     """Not even in vain: what a library tries and gives up is written down too."""
     log = tmp_path / "log"

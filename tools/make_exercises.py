@@ -20,12 +20,16 @@ from nbgrader.preprocessors import ClearHiddenTests, ClearSolutions
 from traitlets.config import PyFileConfigLoader
 
 from posenc_lib.exercises import catalogue
-from tools.store_notebooks import NOTEBOOKS, NotebookFault, store
+from tools.store_notebooks import NOTEBOOKS, NotebookFault, all_notebooks, store
 
 SOLUTIONS = NOTEBOOKS / "solutions"
 EXERCISES = NOTEBOOKS / "exercises"
 CONFIG = Path(__file__).with_name("nbgrader_config.py")
 CHECK = re.compile(r"\bcheck\(\s*\"([^\"]+)\"")
+
+
+def all_solutions() -> list[Path]:
+    return [path for path in all_notebooks() if path.parent == SOLUTIONS]
 
 
 def exercises_path(solutions: Path) -> Path:
@@ -74,15 +78,19 @@ def make(solutions: Path) -> None:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Make the exercises from the solutions; run and store both.")
     parser.add_argument("notebooks", nargs="*", type=Path, help="of notebooks/solutions; default: all of them")
-    for path in parser.parse_args(arguments).notebooks or sorted(SOLUTIONS.glob("*.ipynb")):
-        if not path.is_file():
-            parser.error(f"no such notebook: {path}")
+    solutions = all_solutions()
+    paths = parser.parse_args(arguments).notebooks or solutions
+    for path in paths:
+        if path.resolve() not in solutions:
+            parser.error(f"no such notebook of solutions: {path}; accepted is what notebooks/solutions/ holds")
+    failed = 0
+    for path in paths:
         try:
             make(path)
         except NotebookFault as fault:
-            print(f"{path} was not stored: {fault}", file=sys.stderr)
-            return 1
-    return 0
+            print(f"{path} or its exercises were not stored: {fault}", file=sys.stderr)
+            failed = 1
+    return failed
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ wrote to stderr; otherwise its file is left as it was and the exit status is 1.
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +21,7 @@ from nbformat import NotebookNode
 from tqdm import tqdm
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+NAME = re.compile(r"\d\d_\w+\.ipynb")  # not Untitled.ipynb, nor 04_rope_rotation-Copy1.ipynb, nor a checkpoint
 CELL_TIMEOUT = 600  # seconds
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -33,8 +35,13 @@ class NotebookFault(Exception):
 
 
 def all_notebooks() -> list[Path]:
-    """Every notebook of the course, in reading order."""
-    return sorted(path for path in NOTEBOOKS.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+    """Every notebook of the course, in reading order; a learner's own are none."""
+    return sorted(path for path in NOTEBOOKS.rglob("*.ipynb") if NAME.fullmatch(path.name))
+
+
+def lessons() -> list[Path]:
+    """The lessons, in reading order."""
+    return [path for path in all_notebooks() if path.parent == NOTEBOOKS]
 
 
 def fault_in(outputs: list[NotebookNode]) -> str | None:

@@ -8,9 +8,8 @@ from playwright.sync_api import expect
 
 from tests.browser.lab_page import PIXELS, REACTION
 from tests.notebooks.cells import calls, read, widget_cells
-from tools.store_notebooks import NOTEBOOKS, fault_in
+from tools.store_notebooks import fault_in, lessons
 
-LESSONS = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 
 
@@ -66,17 +65,17 @@ def answer_and_run_again(page, kind, *, commit, said):
     expect(answer).to_be_checked()
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
-def test_lesson_lives_and_can_be_visited_again(open_notebook, lesson):
-    notebook = read(NOTEBOOKS / lesson)
-    page = open_notebook(lesson)
+@pytest.mark.parametrize("path", lessons(), ids=lambda path: path.name)
+def test_lesson_lives_and_can_be_visited_again(open_notebook, path):
+    notebook = read(path)
+    page = open_notebook(path.name)
     page.run_all()
     for number, cell in enumerate(page.cells()):
         assert fault_in(cell.get("outputs", [])) is None, f"cell {number}"
 
     expect(page.page.locator(".posenc-live")).to_have_count(len(widget_cells(notebook)))
     for number, widget in enumerate(page.page.locator(".posenc-live").all(), start=1):
-        photograph(page, widget, f"{Path(lesson).stem}-{number}")
+        photograph(page, widget, f"{path.stem}-{number}")
         move_every_slider(page.page, widget)
     if calls(notebook, "predict"):
         answer_and_run_again(page, "posenc-prediction", commit="Commit", said="You said")
@@ -86,7 +85,7 @@ def test_lesson_lives_and_can_be_visited_again(open_notebook, lesson):
     page.stop_kernel()
     page.page.close()
 
-    page = open_notebook(lesson).page
+    page = open_notebook(path.name).page
     pictures = page.locator("img.posenc-live-image")
     expect(pictures).to_have_count(len(widget_cells(notebook)))
     for picture in pictures.all():

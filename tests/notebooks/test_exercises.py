@@ -8,10 +8,10 @@ import pytest
 
 from posenc_lib.exercises import EXERCISES, catalogue
 from tests.notebooks.cells import code_cells, read, tags_of, texts_of
-from tools.make_exercises import CHECK, SOLUTIONS, exercises_path, mark_for_grading, without_solutions
-from tools.store_notebooks import NOTEBOOKS
+from tools.make_exercises import CHECK, all_solutions, exercises_path, mark_for_grading, without_solutions
+from tools.store_notebooks import NOTEBOOKS, all_notebooks
 
-SOURCES = sorted(SOLUTIONS.glob("*.ipynb"))
+SOURCES = all_solutions()
 TITLE = re.compile(r"^## \d+\. (.+)\n\n\*Difficulty (\d) of 5, (\d+) minutes\.\* `([a-z0-9-]+)`\n\n.", re.MULTILINE)
 SOLUTION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.DOTALL)
 
@@ -55,9 +55,8 @@ def stored_text(notebook):
 def test_every_exercise_stands_in_a_notebook_of_its_lesson():
     found = {id: path.name[:2] for path in SOURCES for id in CHECK.findall(str(read(path)))}
     assert {id: catalogue.exercises[id].lesson for id in EXERCISES} == found
-    assert sorted(path.name for path in exercises_path(SOURCES[0]).parent.glob("*.ipynb")) == sorted(
-        exercises_path(path).name for path in SOURCES
-    )
+    made = [path for path in all_notebooks() if path.parent.name == "exercises"]
+    assert made == [exercises_path(path) for path in SOURCES]
     for path in SOURCES:
         (lesson,) = NOTEBOOKS.glob(f"{path.name[:2]}_*.ipynb")
         assert path.name == f"{lesson.stem}_solutions.ipynb"

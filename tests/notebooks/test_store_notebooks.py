@@ -6,7 +6,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from tools.store_notebooks import METADATA, main
+from tools import store_notebooks
+from tools.store_notebooks import METADATA, all_notebooks, lessons, main
 
 WIDGET = """\
 import ipywidgets
@@ -90,3 +91,20 @@ def test_unknown_notebook_is_named(capsys):
         main(["no/such.ipynb"])
     assert stop.value.code == 2
     assert "no such notebook" in capsys.readouterr().err
+
+
+def test_a_learners_own_notebooks_are_none_of_the_course(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_notebooks, "NOTEBOOKS", tmp_path)
+    own = [
+        "Untitled.ipynb",
+        "01_b-Copy1.ipynb",
+        ".ipynb_checkpoints/01_b-checkpoint.ipynb",
+        "exercises/Untitled1.ipynb",
+    ]
+    course = ["00_a.ipynb", "01_b.ipynb", "exercises/01_b_exercises.ipynb"]
+    for name in own + course:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    assert all_notebooks() == [tmp_path / name for name in course]
+    assert lessons() == [tmp_path / name for name in course[:2]]

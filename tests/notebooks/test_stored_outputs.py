@@ -13,7 +13,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tests.notebooks.cells import calls, claims_in, code_cells, outputs_of, read, tags_of, texts_of
-from tools.store_notebooks import METADATA, NOTEBOOKS, WIDGET_VIEW, all_notebooks
+from tools.store_notebooks import METADATA, NOTEBOOKS, WIDGET_VIEW, all_notebooks, lessons
 
 IMAGE_LIMIT = 150_000  # bytes
 NOTEBOOK_LIMIT = 2_000_000  # bytes
@@ -162,7 +162,7 @@ def repeated_claims(notebooks):
 
 
 ALL = all_notebooks()
-LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+LESSONS = lessons()
 
 
 def name_of(value):

@@ -10,11 +10,11 @@ from nbformat import NotebookNode
 from playwright.sync_api import Page
 
 from tests.notebooks.cells import read
-from tools.store_notebooks import NOTEBOOKS
+from tools.store_notebooks import NOTEBOOKS, all_notebooks, lessons
 
 SITE = Path(os.environ.get("POSENC_SITE", NOTEBOOKS.parent / "dist" / "site"))
-LESSONS = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
-EXERCISES = sorted(path.stem for path in NOTEBOOKS.glob("exercises/*.ipynb"))
+LESSONS = [path.stem for path in lessons()]
+EXERCISES = [path.stem for path in all_notebooks() if path.parent.name == "exercises"]
 OF_NOTEBOOKS = LESSONS + EXERCISES
 PAGES = ["index", "formulas", *OF_NOTEBOOKS]
 
