@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 # what the text promises to be included in
-OF_EVERY_ENCODING = ["tests/test_base.py", "tests/tiny_lm/test_model.py"]
+OF_EVERY_ENCODING = ["tests/test_base.py", "tests/tiny_lm/test_model.py", "tests/tiny_lm/test_checkpoints.py"]
 
 
 def test_a_ninth_encoding_takes_one_file_its_name_in_the_registry_and_one_test(tmp_path):

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from PIL import Image, ImageDraw
 
+from tests.notebooks.cells import measures_another_text
 from tools.store_notebooks import store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,16 +112,23 @@ def failed_cells(tmp_path_factory):
     original = folder / "original.ipynb"
     nbformat.write(new_notebook(cells=[new_code_cell(source) for source in SOURCES.values()]), original)
     store(original)
-    for alter in [*WRONG, *RIGHT]:
+    return nbval_fails(original, [*WRONG, *RIGHT])
+
+
+def nbval_fails(original, alterations, **environment):
+    """The cells strict nbval fails in this environment, by the name of what was done to a copy of the notebook."""
+    folder = original.with_suffix("")
+    folder.mkdir(exist_ok=True)
+    for alter in alterations:
         notebook = nbformat.read(original, as_version=4)
         alter(notebook)
         nbformat.write(notebook, folder / f"{alter.__name__}.ipynb")
     report = folder / "report.xml"
     command = [sys.executable, "-m", "pytest", "-p", "tests.notebooks.nbval_png", "-p", "no:cacheprovider"]
     command += ["--nbval", "--nbval-current-env", f"--junitxml={report}", str(folder)]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    run = subprocess.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False)
     assert report.exists(), run.stdout + run.stderr
-    failed = {alter.__name__: [] for alter in [*WRONG, *RIGHT]}
+    failed = {alter.__name__: [] for alter in alterations}
     for test in ElementTree.parse(report).iter("testcase"):
         if test.find("failure") is not None or test.find("error") is not None:
             # The path in dots or slashes, with or without its ending: it depends on where the two folders lie.
@@ -136,3 +145,53 @@ def test_altered_output_fails_in_its_own_cell(failed_cells, alter, cell):
 @pytest.mark.parametrize("leave", RIGHT, ids=lambda value: value.__name__)
 def test_stored_output_passes(failed_cells, leave):
     assert failed_cells[leave.__name__] == []
+
+
+# Lessons 7 and 8 measure on a text that differs between Python versions.
+
+CLAIM, HASH = range(2)
+ON_THE_TEXT = ["print('✓ the score is 1.000')", "from posenc_lib.tiny_lm import load_corpus\nprint(load_corpus().hash)"]
+NOT_ON_THE_TEXT = ["print('✓ the score is 1.000')", "print(2)"]
+ANOTHER_TEXT = "topics = {str(number): f'Topic {number} says so. ' * 200 for number in range(80)}"
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Stores a notebook of these cells."""
+
+    def stored(sources):
+        path = tmp_path / "original.ipynb"
+        nbformat.write(new_notebook(cells=[new_code_cell(source) for source in sources]), path)
+        store(path)
+        return path
+
+    return stored
+
+
+@pytest.fixture
+def another_text(tmp_path):
+    """An environment in which Python brings another text."""
+    package = tmp_path / "path" / "pydoc_data"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "topics.py").write_text(ANOTHER_TEXT, "utf-8")
+    return {"PYTHONPATH": str(package.parent)}
+
+
+def alter_number(notebook):
+    notebook.cells[HASH].outputs[0].text = "3\n"
+
+
+def test_on_another_text_the_claims_alone_are_compared(stored, another_text):
+    failed = nbval_fails(stored(ON_THE_TEXT), [leave_as_stored, alter_text], **another_text)
+    assert failed == {"leave_as_stored": [], "alter_text": [CLAIM]}
+
+
+def test_a_notebook_that_does_not_measure_on_the_text_is_compared_whole(stored, another_text):
+    assert nbval_fails(stored(NOT_ON_THE_TEXT), [alter_number], **another_text) == {"alter_number": [HASH]}
+
+
+@pytest.mark.skipif(measures_another_text("posenc_lib.tiny_lm"), reason="this Python brings another text")
+def test_on_the_stored_text_all_is_compared(stored):
+    failed = nbval_fails(stored(ON_THE_TEXT), [leave_as_stored, alter_number])
+    assert failed == {"leave_as_stored": [], "alter_number": [HASH]}

