@@ -13,6 +13,7 @@ import tomllib
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import Mock, patch
 
 import pytest
@@ -23,6 +24,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from traitlets.config import PyFileConfigLoader
 
+from tools import setup_env
 from tools.make_portable import build_wheel
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -219,6 +221,27 @@ def test_pip_args_reach_pip_and_other_ones_build_anew(project):
     assert project.set_up("lab") == (0, "")
     project.set_up("lab", PIP_ARGS="--pre")
     assert kinds(project.calls()) == ["venv", "pip"] * 2
+
+
+@pytest.mark.parametrize(
+    ("system", "pip_args", "options"),
+    [
+        (
+            "posix",
+            r"""--proxy 'a b' --find-links "/c d" e\ f #g""",
+            ["--proxy", "a b", "--find-links", "/c d", "e f", "#g"],
+        ),
+        (
+            "nt",
+            r"""--proxy 'a b' --find-links "C:\c d" D:\e #g""",
+            ["--proxy", "a b", "--find-links", r"C:\c d", r"D:\e", "#g"],
+        ),
+        ("nt", "", []),
+    ],
+)
+def test_pip_args_lose_their_quotes_and_on_windows_keep_their_backslashes(monkeypatch, system, pip_args, options):
+    monkeypatch.setattr(setup_env, "os", SimpleNamespace(name=system))
+    assert setup_env.pip_options(pip_args) == options
 
 
 @posix_only

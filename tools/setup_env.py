@@ -148,11 +148,20 @@ def create_venv():
         sys.exit("Python could not make a .venv; its lines above say why.")
 
 
+def pip_options(pip_args):
+    """The options as a shell would split them; on Windows a backslash stays, as in any path there."""
+    lexer = shlex.shlex(pip_args, posix=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    if os.name == "nt":
+        lexer.escape = ""
+    return list(lexer)
+
+
 def pip_command(extras, pip_args):
     target = ".[{}]".format(",".join(extras)) if extras else "."
-    options = shlex.split(pip_args, posix=os.name != "nt")
     command = [str(venv_python()), "-m", "pip", "install", "--disable-pip-version-check"]
-    return [*command, "-c", "constraints.txt", "-e", target, *options]
+    return [*command, "-c", "constraints.txt", "-e", target, *pip_options(pip_args)]
 
 
 def install(extras, pip_args):

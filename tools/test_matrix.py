@@ -12,18 +12,14 @@ pip: PIP_ARGS; an index that uv is to ask instead of PyPI: UV_DEFAULT_INDEX.
 """
 
 import argparse
-import os
-import platform
 import re
-import shlex
-import shutil
 import subprocess
 import sys
 import tomllib
-import venv
 from pathlib import Path
 
-from tools.setup_env import ROOT, check_extras, one_at_a_time, run
+from tools import side_environment
+from tools.setup_env import ROOT, check_extras
 
 MATRIX = ROOT / "build" / "matrix"
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}  # uv's names for them
@@ -69,25 +65,13 @@ def table(admitted: dict[str, str], chosen: dict[str, str]) -> str:
 
 
 def make_ready(which: str, pins: str, extras: list[str]) -> Path:
-    """Build the environment anew, unless its stamp says that it is finished and fits; return its Python."""
-    folder = MATRIX / which
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    stamp, wanted = folder / "stamp", f"{pins}{platform.python_version()} {folder}"
-    with one_at_a_time():
-        if stamp.exists() and stamp.read_text("utf-8") == wanted:
-            return python
-        print(f"Setting up build/matrix/{which}: a few minutes and a few GB.", flush=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        venv.create(folder, with_pip=True)
-        constraints = folder / "constraints.txt"
-        constraints.write_text(pins, "utf-8")
-        pip_args = shlex.split(os.environ.get("PIP_ARGS", ""), posix=os.name != "nt")
-        pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check"]
-        status, _ = run([*pip, "-c", str(constraints), "-e", f".[{','.join(extras)}]", *pip_args])
-        if status:
-            sys.exit(f"build/matrix/{which} could not be made; the lines above say why.")
-        stamp.write_text(wanted, "utf-8")
-    return python
+    """Its environment, built anew where the versions changed; return its Python."""
+    folder, constraints = MATRIX / which, MATRIX / f"{which}.txt"
+    MATRIX.mkdir(parents=True, exist_ok=True)
+    constraints.write_text(pins, "utf-8")
+    install = ["-c", str(constraints), "-e", f".[{','.join(extras)}]"]
+    side_environment.make_ready(folder, constraints, install, expect="a few minutes and a few GB.")
+    return side_environment.python_in(folder)
 
 
 def run_suite(python: Path, pytest_args: list[str]) -> bool:
