@@ -64,7 +64,7 @@ def run_jobs(jobs: Mapping[str, Job], folder: Path, *, dask: str | None = None, 
     outcomes = on_this_machine(todo, workers) if dask is None else on_dask(todo, dask)
     with tqdm(total=len(jobs), initial=len(jobs) - len(todo), unit="job") as bar:
         for name, outcome in outcomes:
-            _write(folder / f"{name}.safetensors", jobs[name], outcome)
+            write_result(folder / f"{name}.safetensors", jobs[name], outcome)
             bar.set_postfix_str(name)
             bar.update()
 
@@ -91,6 +91,13 @@ def on_dask(jobs: Mapping[str, Job], address: str) -> Iterator[tuple[str, Outcom
         for future in as_completed(futures):
             yield future.result()
             future.release()  # its tensors need not stay on the cluster
+
+
+def write_result(path: Path, job: Job, outcome: Outcome) -> None:
+    """What `read_result` reads, and for which job it is."""
+    measured, tensors = outcome
+    metadata = {"job": _identity(job), "measured": json.dumps(measured)}
+    write_atomically(path, safetensors.torch.save(tensors, metadata))
 
 
 def read_result(path: Path) -> Outcome:
@@ -123,12 +130,6 @@ def write_atomically(path: Path, content: bytes) -> None:
 def _run(name: str, job: Job) -> tuple[str, Outcome]:
     start = () if job.tensors is None else (job.tensors,)
     return name, job.function(*start, **job.arguments)
-
-
-def _write(path: Path, job: Job, outcome: Outcome) -> None:
-    measured, tensors = outcome
-    metadata = {"job": _identity(job), "measured": json.dumps(measured)}
-    write_atomically(path, safetensors.torch.save(tensors, metadata))
 
 
 def _identity(job: Job) -> str:
