@@ -69,8 +69,9 @@ def check_extras(extras):
             sys.exit(f"There is no extra {extra!r} in pyproject.toml; there are: {', '.join(known)}")
 
 
-def venv_python():
-    return VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+def python_in(folder):
+    """The Python of a virtual environment."""
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def fingerprint():
@@ -87,7 +88,7 @@ def trusted_stamp(pip_args):
     except (OSError, ValueError):
         return None
     fits = fingerprint().items() <= stamp.items() and pip_args in ("", stamp["pip_args"])
-    return stamp if fits and venv_python().exists() else None
+    return stamp if fits and python_in(VENV).exists() else None
 
 
 def try_lock(handle):
@@ -160,7 +161,7 @@ def pip_options(pip_args):
 
 def pip_command(extras, pip_args):
     target = ".[{}]".format(",".join(extras)) if extras else "."
-    command = [str(venv_python()), "-m", "pip", "install", "--disable-pip-version-check"]
+    command = [str(python_in(VENV)), "-m", "pip", "install", "--disable-pip-version-check"]
     return [*command, "-c", "constraints.txt", "-e", target, *pip_options(pip_args)]
 
 

@@ -13,11 +13,7 @@ import venv
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.setup_env import ROOT, one_at_a_time, pip_options, run
-
-
-def python_in(folder: Path) -> Path:
-    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+from tools.setup_env import ROOT, one_at_a_time, pip_options, python_in, run
 
 
 def make_ready(

@@ -19,7 +19,7 @@ import tomllib
 from pathlib import Path
 
 from tools import side_environment
-from tools.setup_env import ROOT, check_extras
+from tools.setup_env import ROOT, check_extras, python_in
 
 MATRIX = ROOT / "build" / "matrix"
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}  # uv's names for them
@@ -71,7 +71,7 @@ def make_ready(which: str, pins: str, extras: list[str]) -> Path:
     constraints.write_text(pins, "utf-8")
     install = ["-c", str(constraints), "-e", f".[{','.join(extras)}]"]
     side_environment.make_ready(folder, constraints, install, expect="a few minutes and a few GB.")
-    return side_environment.python_in(folder)
+    return python_in(folder)
 
 
 def run_suite(python: Path, pytest_args: list[str]) -> bool:

@@ -14,7 +14,7 @@ from posenc_lib.base import check_bool, check_integer
 from posenc_lib.rope import RopeScaling
 from posenc_lib.tiny_lm.corpus import check_tokens, load_corpus
 from posenc_lib.tiny_lm.model import TinyTransformer, check_model
-from posenc_lib.tiny_lm.windows import KEY_LENGTH, LETTERS
+from posenc_lib.tiny_lm.windows import KEY_LENGTH, draw_keys
 
 __all__ = ["CUE", "loss_by_position", "recall_by_distance", "window_losses"]
 
@@ -111,9 +111,8 @@ def recall_by_distance(
     _check_longer_than(length, text)
     encoding, positions = _encoding_and_positions(model, length, scaling, clamp)
     generator = torch.Generator().manual_seed(0)  # the same texts and keys in every call
-    drawn = {"generator": generator, "device": generator.device}
-    starts = torch.randint(len(text) - length, (RECALL_WINDOWS, 1), **drawn)
-    keys = LETTERS[torch.randint(len(LETTERS), (RECALL_WINDOWS, KEY_LENGTH), **drawn)]
+    starts = torch.randint(len(text) - length, (RECALL_WINDOWS, 1), generator=generator, device=generator.device)
+    keys = draw_keys(RECALL_WINDOWS, generator)
     accuracies = torch.empty(len(distances), dtype=torch.float64, device="cpu")
     for place, distance in enumerate(distances):
         windows = text[starts + torch.arange(length, device=starts.device)]

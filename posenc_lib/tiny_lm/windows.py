@@ -9,7 +9,15 @@ from torch import Generator, Tensor
 from posenc_lib.base import check_choice, check_integer
 from posenc_lib.tiny_lm.corpus import encode
 
-__all__ = ["KEY_LENGTH", "LETTERS", "DrawWindows", "draw_recall_windows", "draw_text_windows", "windows_for"]
+__all__ = [
+    "KEY_LENGTH",
+    "LETTERS",
+    "DrawWindows",
+    "draw_keys",
+    "draw_recall_windows",
+    "draw_text_windows",
+    "windows_for",
+]
 
 DrawWindows = Callable[[Tensor, int, int, Generator], Tensor]
 """(text, number, length, generator) → tokens (number, length)."""
@@ -28,9 +36,15 @@ def draw_text_windows(text: Tensor, number: int, length: int, generator: Generat
     length = check_integer("length", length, minimum=2)
     if len(text) < length:
         raise ValueError(f"text must have at least {length} tokens for a window, got {len(text)}")
-    shape, device = (check_integer("number", number), 1), generator.device
-    starts = torch.randint(len(text) - length + 1, shape, generator=generator, device=device)
-    return text[starts + torch.arange(length, device=device)]
+    drawn = {"generator": generator, "device": generator.device}
+    starts = torch.randint(len(text) - length + 1, (check_integer("number", number), 1), **drawn)
+    return text[starts + torch.arange(length, device=starts.device)]
+
+
+def draw_keys(number: int, generator: Generator) -> Tensor:
+    """Keys of twelve random letters, (number, KEY_LENGTH)."""
+    drawn = {"generator": generator, "device": generator.device}
+    return LETTERS[torch.randint(len(LETTERS), (number, KEY_LENGTH), **drawn)]
 
 
 def draw_recall_windows(text: Tensor, number: int, length: int, generator: Generator) -> Tensor:
@@ -44,15 +58,14 @@ def draw_recall_windows(text: Tensor, number: int, length: int, generator: Gener
         ValueError: the text is shorter than one window, or the window than two keys.
     """
     windows = draw_text_windows(text, number, check_integer("length", length, minimum=2 * KEY_LENGTH), generator)
-    drawn = {"generator": generator, "device": generator.device}
-    keys = LETTERS[torch.randint(len(LETTERS), (number, KEY_LENGTH), **drawn)]
-    largest_gap = SHORTEST_GAP * (length / SHORTEST_GAP) ** torch.rand(number, 1, dtype=torch.float32, **drawn)
+    keys = draw_keys(number, generator)
+    drawn = {"generator": generator, "device": generator.device, "dtype": torch.float32}
+    largest_gap = SHORTEST_GAP * (length / SHORTEST_GAP) ** torch.rand(number, 1, **drawn)
     copies = length // KEY_LENGTH + 1
-    gaps = (torch.rand(number, copies, dtype=torch.float32, **drawn) * (largest_gap + 1)).long()
+    gaps = (torch.rand(number, copies, **drawn) * (largest_gap + 1)).long()
     starts = (gaps + KEY_LENGTH).cumsum(-1) - KEY_LENGTH
-    letter = (
-        torch.arange(length, device=starts.device) - starts[:, :, None]
-    )  # (number, copies, length): which letter of that copy
+    # (number, copies, length): which letter of that copy
+    letter = torch.arange(length, device=starts.device) - starts[:, :, None]
     inside = (letter >= 0) & (letter < KEY_LENGTH)
     key_letters = keys.gather(1, letter.where(inside, 0).sum(1))
     return key_letters.where(inside.any(1), windows)

@@ -8,12 +8,13 @@ What takes longer comes later and then calls `refresh`.
 """
 
 import base64
+import contextlib
 import html
 import io
 import struct
 import textwrap
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import ipywidgets
@@ -58,7 +59,6 @@ STYLE = {
     "savefig.dpi": "figure",
 }
 _LAYOUT = {"width": "100%", "max_width": f"{WIDTH}px"}
-_CPU = torch.device("cpu")  # entered where tensors are made: the same picture whatever the default device
 _CONTROL = {"style": {"description_width": "11em"}, "layout": _LAYOUT}
 
 State = Mapping[str, Any]
@@ -72,6 +72,16 @@ def slider(description: str, value: int, minimum: int, maximum: int) -> ipywidge
 def choice(description: str, value: Any, options: list[tuple[str, Any]]) -> ipywidgets.SelectionSlider:
     """A slider over a few labelled values, (label, value) each."""
     return ipywidgets.SelectionSlider(options=options, value=value, description=description, **_CONTROL)
+
+
+@contextlib.contextmanager
+def _on_the_cpu() -> Iterator[None]:
+    """Make tensors on the CPU, whatever the notebook's default device."""
+    if torch.get_default_device().type == "cpu":
+        yield  # inside `with torch.device` each call of torch takes a detour
+    else:
+        with torch.device("cpu"):
+            yield
 
 
 class LiveFigure:
@@ -98,14 +108,14 @@ class LiveFigure:
     background_controls: tuple[str, ...] = ()
     """The controls that change what `draw_background` returns: it is drawn again for them, not for the others."""
 
+    @_on_the_cpu()
     def __init__(self, *, scale: float = 1) -> None:
         scale = check_number("scale", scale, above=0)
-        with _CPU:
-            self.controls: dict[str, ipywidgets.ValueWidget] = self.make_controls()
+        self.controls: dict[str, ipywidgets.ValueWidget] = self.make_controls()
         self.readout = ""
         self.figure = Figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI * scale, facecolor="white")
         self._canvas = FigureCanvasAgg(self.figure)
-        with _CPU, matplotlib.style.context(["default", STYLE]):  # nor does the notebook's own style change it
+        with matplotlib.style.context(["default", STYLE]):  # the same picture whatever the notebook's own style
             self._moving = self.build()
         for artist in self._moving:
             artist.set_animated(True)
@@ -214,10 +224,9 @@ class LiveFigure:
             buttons.append(button)
         return ipywidgets.Box(buttons, layout={**_LAYOUT, "flex_flow": "row wrap"})
 
+    @_on_the_cpu()
     def _press(self, preset: Callable[[State], dict[str, Any]]) -> None:
-        with _CPU:
-            values = preset(self._state())
-        self._set(values)
+        self._set(preset(self._state()))
 
     def _set(self, values: State) -> None:
         """Set several controls and redraw once."""
@@ -234,11 +243,12 @@ class LiveFigure:
     def _on_change(self, change: dict[str, Any]) -> None:
         self._redraw()
 
+    @_on_the_cpu()
     def _redraw(self) -> None:
         state = self._state()
         background_state = tuple(state[name] for name in self.background_controls)
         if background_state != self._background_state:
-            with _CPU, matplotlib.style.context(["default", STYLE]):  # ticks are made while drawing
+            with matplotlib.style.context(["default", STYLE]):  # ticks are made while drawing
                 artists = self.draw_background(**state)
                 for artist in artists:
                     artist.set_animated(True)
@@ -250,8 +260,7 @@ class LiveFigure:
                     self.figure.draw_artist(artist)
             self._background = self._canvas.copy_from_bbox(self.figure.bbox)
             self._background_state = background_state
-        with _CPU:
-            readout = self.move(**state)
+        readout = self.move(**state)
         self._canvas.restore_region(self._background)
         for artist in self._moving:
             self.figure.draw_artist(artist)
